@@ -1,0 +1,1 @@
+"""Record a trace that analyze can use in full: warmed up, steady, with what was asked for stored inside."""
