@@ -1,0 +1,227 @@
+"""Rules for fused attention and for the scans of linear attention and state space models.
+
+They stand before softmax, normalisation and GEMM because attention kernels carry all three words in their templates, and
+anchor on `flash_fwd`, `flash::` and the like: `flashinfer` alone also hosts GEMM, normalisation and sampling.
+"""
+
+from __future__ import annotations
+
+from analyze.kernels.rule import Rule
+
+HELPER_RULES: tuple[Rule, ...] = (
+    Rule(
+        "attention",
+        "flash_attention_helper",
+        r"flash\w*(bwd|fwd|splitkv|attn)\w*(preprocess|postprocess|combine|convert_?dq|dot_do_o|metadata)|prepare_varlen|get_mla_metadata|flash::flash(fwd|bwd)\w*(combine|preprocess|postprocess)",
+        (
+            "void cutlass::device_kernel<flash::FlashAttnFwdCombine<cute::tuple<cute::C<8> > > >",
+            "void pytorch_flash::flash_bwd_dot_do_o_kernel<true, float>(float)",
+            "void flash::flash_bwd_convert_dq_kernel<float>",
+            "flash::prepare_varlen_num_blocks_kernel(int)",
+        ),
+        scope="text",
+        tensor_core="no",
+    ),
+    Rule(
+        "attention",
+        "attention_reduction",
+        r"(paged_attention|attn|attention|mla|mha|fmha|pa|sdpa|flash|decode_att)_(\w+_)?(reduce|merge|combine|preprocess|postprocess|split_reduce)(_|$)|reduce_segments|merge_(attn_)?states?(_|$)|bwd_preprocess|splitkv_combine|persistent_variable_length_merge|bwd_dq_dk_dv_convert|fmha_bwd_(dot_do_o|convert_dq)|fmha_fwd_splitkv_combine|decode_softmax_reducev|fwd_kernel_stage2",
+        (
+            "void vllm::paged_attention_v2_reduce_kernel<__half, 128, 128, 512>",
+            "merge_attn_states_kernel",
+            "_bwd_preprocess",
+            "_fwd_kernel_stage2",
+        ),
+        scope="words",
+        tensor_core="no",
+    ),
+    Rule(
+        "attention",
+        "plan",
+        r"(attn|attention|mla|flash|fmha|mha)_(\w+_)?(plan|metadata|schedule|tile_count)(_|$)",
+        ("compute_attn_metadata_kernel", "mla_decode_metadata"),
+        scope="words",
+        tensor_core="no",
+    ),
+)
+
+FUSED_RULES: tuple[Rule, ...] = (
+    Rule(
+        "attention",
+        "flash_attention",
+        r"\bflash::|flash_(fwd|bwd)|flash_?attn|flash_?attention|flash_?mla|compute_attn_ws|flash_decod|(^|::)hopper_flash",
+        (
+            "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, cutlass::half_t>, false>",
+            "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2> > >",
+            "_flash_attn_fwd_kernel",
+            "flash_mla_sparse_fwd_kernel",
+        ),
+        scope="text",
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "memory_efficient",
+        r"fmha_cutlass[fb]_f32_\w*sm(50|70|75)|fmha_cutlass[fb]_\w*sm50|attentionkernel<float, cutlass::arch::sm(50|70|75)",
+        (
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm75(PyTorchMemEffAttention::Params)",
+            "fmha_cutlassB_f16_aligned_64x64_k64_sm50",
+        ),
+        scope="text",
+        tensor_core="no",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "fmha",
+        r"fmha|attention_?kernel_batched_impl|mem_?eff_?attention|attentionkernel<",
+        (
+            "fmha_cutlassF_f16_aligned_64x64_rf_sm80",
+            "fmhaSm100aKernel_QkvE4m3OBfloat16H128PagedKvCausal",
+            "void attention_kernel_batched_impl<AttentionKernel<float, cutlass::arch::Sm80> >",
+            "aiter::fmha_fwd_hd128_bf16_causal",
+        ),
+        scope="text",
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "sdpa",
+        r"(^|_)sdpa?(_|$)",
+        (
+            "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_3",
+            "micro_sdpa",
+            "sdp_micro_kernel",
+        ),
+        scope="words",
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "aotriton",
+        r"^(_*attn_(fwd|bwd)|bwd_kernel_(dk_dv|dq|fuse|dkdvdq))",
+        ("attn_fwd.kd", "bwd_kernel_dk_dv"),
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "sage_attention",
+        r"sage_?(attn|attention|fwd)|(^|_)qk_int\d?\w*_(sv|pv)_f",
+        ("qk_int_sv_f16_attn_kernel", "sageattn_fwd_kernel"),
+        precision=None,
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "flashinfer",
+        r"(batch|single)_(prefill|decode)_with(_\w+)?_kv_cache|batch_mla|pod_with_kv_cache|(prefill|decode)_with_kv_cache|batch_pod",
+        ("void flashinfer::SinglePrefillWithKVCacheKernel<flashinfer::KernelTraits<>>",),
+        scope="words",
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "mla",
+        r"(^|_|::)(mla|mqa|gqa|pa)_(a\d+w\d+|bf16|fp16|fp8|f16|decode|prefill|fwd|bwd|logits|stage\d|kernel|sparse)|mqa_logits|_mla_",
+        (
+            "mla_a16w16_qh16_m16x4_n16x1",
+            "aiter::pa_bf16_pertokenFp8_gqa8_2tg_4w",
+            "deep_gemm::sm90_fp8_mqa_logits",
+            "pa_fwd_kernel",
+        ),
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "mfma_paged",
+        r"attention\w*mfma",
+        ("void paged_attention_ll4mi_QKV_mfma16_kernel<__half, __half, 16>",),
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "natten",
+        r"natten|(^|_)na[123]d_(fwd|bwd|forward|backward)|neighborhood_attention",
+        ("void natten::cuda::fna::na2d_fwd<float>", "na2d_forward_kernel"),
+        scope="words",
+        tensor_core="unknown",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "deformable",
+        r"ms_deform(able)?_(attn|attention|im2col|col2im)|deformable_(col2im|im2col)_gpu_kernel_shm",
+        ("ms_deformable_im2col_gpu_kernel<float>",),
+        scope="words",
+        tensor_core="no",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "attention",
+        r"(?<!self_)(^|_)(attn|attention|mha|gqa|mqa|mla|sdpa|flash_decode|attend)(_|$|\d)|varlen_prefill|fwd_(grouped_)?kernel_stage1|pagedattention|selfattn|ring_attn",
+        (
+            "kernel_unified_attention_2d",
+            "vllm::paged_attention_v1_kernel<float>",
+            "_varlen_prefill_kernel",
+            "void fastertransformer::mmha::masked_multihead_attention_kernel<float>",
+            "_fwd_grouped_kernel_stage1",
+        ),
+        scope="words",
+        tensor_core="unknown",
+        fused=True,
+    ),
+)
+
+SCAN_RULES: tuple[Rule, ...] = (
+    Rule(
+        "attention",
+        "state_space",
+        r"selective_(scan|state)|(^|_)ssd?_(scan|chunk|state|fwd|bwd)|mamba|chunk_(scan|state|cumsum)_|state_passing|(^|_)ssm_",
+        (
+            "void selective_scan_fwd_kernel<Selective_Scan_fwd_kernel_traits<32, 4> >",
+            "_chunk_scan_fwd_kernel",
+            "_state_passing_fwd_kernel",
+        ),
+        scope="words",
+        tensor_core="unknown",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "linear_attention",
+        r"delta_rule|(^|_)(gla|gdn|kda|rwkv\d?|wkv\d?|retention|hgrn|lightning|linear|simple_gla|deltanet)_(\w+_)?(fwd|bwd|attn|attention|chunk|forward|backward|kernel)|(^|_)chunk_(\w+_)?(fwd|bwd|kernel)_|fused_recurrent|recompute_w_u|solve_tril|merge_16x16|chunk_local_cumsum|prepare_wy|(^|_|:)flat_kernel|(^|_)wkv\d?(_|$)|parallel_scan_(fwd|bwd)",
+        (
+            "chunk_gated_delta_rule_fwd_kernel_h",
+            "fused_recurrent_gated_delta_rule_fwd_kernel",
+            "chunk_fwd_kernel_o",
+            "recompute_w_u_fwd_kernel",
+            "kernel_forward_wkv<float>",
+        ),
+        scope="words",
+        tensor_core="unknown",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "linear_attention",
+        r"flat::kernel::|merge_16x16_to_\d+x\d+|inverse_kernel_(16|32|64)",
+        (
+            "void cutlass::device_kernel<flat::kernel::FlatKernelTmaWarpSpecialized<float> >",
+            "merge_16x16_to_32x32_inverse_kernel",
+        ),
+        scope="text",
+        tensor_core="unknown",
+        fused=True,
+    ),
+)
+
+ATTENTION_RULES: tuple[Rule, ...] = HELPER_RULES + FUSED_RULES + SCAN_RULES

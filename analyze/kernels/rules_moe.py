@@ -1,0 +1,91 @@
+"""Rules for mixture-of-experts routing and grouped GEMMs, and for quantisation."""
+
+from __future__ import annotations
+
+from analyze.kernels.rule import Rule
+
+MOE_RULES: tuple[Rule, ...] = (
+    Rule(
+        "moe",
+        "moe_gemm",
+        r"(^|_)fmoe_|(^|_)(fused_)?(moe|experts?)_(\w+_)?(gemm\w*|mxgemm|grouped_gemm|matmul|mm|mlp)(_|$|\d)|moe_?gemm|(^|_)fused_moe(_kernel)?(_|$)|marlin_moe|fmoe|(^|_)moe_(wna16|ck2?stages|stage\d)|gemm\w*_moe(_|$)|scatter2scatter|group_bwd_w|kernel_moe_\w*gemm",
+        (
+            "fused_moe_kernel",
+            "_ZN5aiter47fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x128E",
+            "void marlin_moe_wna16::Marlin<float>",
+            "moe_gemm_stage1",
+            "void ck::kernel_moe_gemm<float>",
+        ),
+        scope="words",
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "moe",
+        "routing",
+        r"(^|_)moe(_|$)|(^|_)(experts?|router?|routing|gating)(_|$)|topk_?(gating_?)?softmax|moe_?(sorting|align|sum|permute|unpermute|finalize)|expert_?tokens|group(ed)?_?topk",
+        (
+            "moe_align_block_size_kernel",
+            "void vllm::moe::topkGatingSoftmax<8, 64, 4, 16>",
+            "MoeSortingKernel",
+            "count_and_sort_expert_tokens_kernel",
+            "grouped_topk_fused_kernel",
+            "biased_grouped_topk_kernel",
+        ),
+        scope="words",
+    ),
+    Rule(
+        "moe",
+        "expert_rows",
+        r"(expand|permute|unpermute|shuffle|scatter|finalize)_(input_)?(rows|tokens|matmul|to_fused|moe)|(token|row)s?_(un)?permut|^permute_kernel$|^unpermute_kernel$|fused_(mapping|build_expert)|to_fused(_|$)|reduce_fused_impl|dispatch_layout|compute_strides_tma|topk_(sum|forward|idx)|aux_(fi|loss)|build_expert|expand_input|combined_routing|(^|_)ep_(scatter|gather)",
+        (
+            "expandInputRowsKernel",
+            "_finalize_matmul_scatter_bf16",
+            "_permute_kernel",
+        ),
+        scope="words",
+    ),
+    Rule(
+        "moe",
+        "routing",
+        r"routing(_|:|indices|renorm)|::moe::|(^|_)fwd_kernel_ep_(scatter|gather)",
+        ("_fwd_kernel_ep_scatter_1",),
+        scope="text",
+    ),
+)
+
+QUANTIZATION_RULES: tuple[Rule, ...] = (
+    Rule(
+        "quantization",
+        "fused_activation",
+        r"(silu|gelu|swiglu|geglu|relu|act(ivation)?)_(\w+_)?(quant\w*|cast_and_transpose|to_fp8)",
+        ("silu_and_mul_per_block_quant_kernel", "swiglu_and_per_token_cast_and_transpose_impl"),
+        scope="words",
+        fused=True,
+    ),
+    Rule(
+        "quantization",
+        "cast_transpose",
+        r"cast_(only_)?(transpose|and_transpose)|(per|block|group|row|tensor|channel|token)\w*_(cast|dequant\w*)|cast_(back|to_fp8|to_fp4|fp8)|fp8_?rowwise|(^|_)to_?(fp8|mxfp\d|nvfp4|mx)(_|$)|transpose_cast",
+        (
+            "void transformer_engine::cast_transpose_kernel<float>",
+            "per_token_cast_to_fp8_kernel",
+            "_FP8rowwise_to_float_cuda_kernel",
+        ),
+        scope="words",
+        fused=True,
+    ),
+    Rule(
+        "quantization",
+        "quantization",
+        r"(^|_)(de)?quant(iz\w*|int8|fp8|ise\w*)?(_|$|\d)|fake_?quant|(^|_)(compute_)?(scale|amax)_(kernel|update|and_amax)|(^|_)(amax|absmax)(_|$)|kquantize\w*|kdequantize\w*|scaled_(fp8|int8|fp4)_quant|dynamic_(per_token|scaled)_\w*quant|convert_(fp8|to_mx|fp4)|(^|_)(mx|nv)fp\d_(quant|pack)|blockwise_quant",
+        (
+            "void vllm::scaled_fp8_quant_kernel<float>",
+            "void kQuantizeBlockwise<__half, 4096, 4, 0, 1>",
+            "kDequantizeBlockwise",
+            "dynamic_per_token_scaled_fp8_quant_kernel",
+            "_dequantize_4bit_kernel",
+        ),
+        scope="words",
+    ),
+)

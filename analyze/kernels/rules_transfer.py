@@ -1,0 +1,126 @@
+"""Rules for copies by the runtime and for communication between devices.
+
+Communication is looked for first: collective kernels carry words such as Sum, reduce and scatter, and a collective taken
+for computation would falsify the device time ledger.
+"""
+
+from __future__ import annotations
+
+from analyze.kernels.rule import Rule
+
+MEMORY_RULES: tuple[Rule, ...] = (
+    Rule(
+        "memcpy",
+        "runtime",
+        r"^\s*memcpy\b",
+        ("Memcpy HtoD (Pinned -> Device)", "Memcpy DtoD (Device -> Device)"),
+    ),
+    Rule("memset", "runtime", r"^\s*memset\b", ("Memset (Device)",)),
+    Rule(
+        "memcpy",
+        "runtime",
+        r"^copy(host|device)to(host|device)$|^(hip|cuda|cu|musa)memcpy|^zecommandlistappendmemorycopy|memcpyasync|^urenqueuemem\w*(copy|read|write)",
+        ("CopyHostToDevice", "hipMemcpyDtoDAsync", "zeCommandListAppendMemoryCopy(M2D)"),
+    ),
+    Rule(
+        "memset",
+        "runtime",
+        r"^(hip|cuda|cu|musa)memset|^zecommandlistappendmemoryfill|^urenqueueusmfill",
+        ("hipMemsetD8", "zeCommandListAppendMemoryFill"),
+    ),
+    Rule(
+        "memcpy",
+        "rocm_blit",
+        r"__amd_rocclr_copy(buffer|image)",
+        ("__amd_rocclr_copyBuffer.kd", "__amd_rocclr_copyBufferAligned"),
+    ),
+    Rule("memset", "rocm_blit", r"__amd_rocclr_fill(buffer|image)", ("__amd_rocclr_fillBufferAligned.kd",)),
+    Rule(
+        "memcpy",
+        "sycl",
+        r"usm_?mem_?cpy|__usmmemcpy|sycl\w*memcpy",
+        ("_ZTSZZN4sycl3_V16detail14__usmmemcpy_2dEE",),
+        scope="text",
+    ),
+)
+
+_COLLECTIVE = r"all_?reduce|all_?gather(?!_scatter)|reduce_?scatter|all_?to_?all|all_?2_?all|send_?recv|collective_permute"
+
+COMMUNICATION_RULES: tuple[Rule, ...] = (
+    Rule(
+        "communication",
+        "nccl",
+        r"^(nccl|rccl)\w*kernel|^nccl[a-z]*(allreduce|reduce|broadcast|sendrecv|allgather)|^oncclkernel",
+        (
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
+            "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)",
+            "ncclSymkDevKernel_AllGather_LL",
+            "ncclAllReduceRingLLKernel_sum_f32(ncclColl)",
+        ),
+    ),
+    Rule(
+        "communication",
+        "msccl",
+        r"msccl(pp)?",
+        ("mscclKernel_Sum_half_LL128_true", "void mscclpp::allreduceAllToAll<float>(float*)"),
+    ),
+    Rule(
+        "communication",
+        "oneccl",
+        r"oneccl|(^|::|_)ccl(::|_)|\bccl_(kernel|comm)",
+        ("oneccl_allreduce_large_kernel<half>", "ccl::v1::ring_exchange"),
+        scope="text",
+    ),
+    Rule(
+        "communication",
+        "deep_ep",
+        r"deep_ep::|(^|::)ep::(cuda::)?(inter|intra)node|(inter|intra)node(_ll)?::(dispatch|combine|notify|cached_notify)",
+        (
+            "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768>(int4*)",
+            "deep_ep::internode_ll::clean_low_latency_buffer",
+        ),
+    ),
+    Rule(
+        "communication",
+        "nvshmem",
+        r"nvshmem|rocshmem|(^|_|:)shmem_|userbuffers|(^|_)ub_(allreduce|reducescatter|allgather)",
+        ("nvshmemi_transfer_barrier_kernel", "userbuffers_fp16_sum_inplace_gpu_rr"),
+    ),
+    Rule(
+        "communication",
+        "custom_all_reduce",
+        r"cross_device|multimem|(one|two)_?shot_?(all_?reduce|reduce)|quick_?reduce|lamport|(^|_|::)(1|2)stage_all_?reduce|symm_?mem",
+        (
+            "void vllm::cross_device_reduce_2stage<__half, 4>(vllm::RankData*)",
+            "multimem_one_shot_all_reduce_kernel<c10::BFloat16, 16>",
+            "void trtllm_allreduce::oneShotLamport<float>",
+        ),
+        scope="name",
+    ),
+    Rule(
+        "communication",
+        "expert_parallel",
+        r"(^|_)(ep|moe|all2all|a2a|pplx|mori)_(\w*_)?(dispatch|combine)_(intra|inter|low|send|recv|kernel_ll|all)|moe_(comm|a2a)|(^|_)(pplx|mori)_",
+        ("EpDispatchIntraNodeKernel<float>", "mori::moe::EpCombineInterNodeKernel", "moeA2ADispatchKernel"),
+        scope="words",
+    ),
+    Rule(
+        "communication",
+        "collective",
+        rf"(^|_)({_COLLECTIVE})(_|$|\d)",
+        (
+            "void tensorrt_llm::kernels::allReduceFusionKernel<__half>",
+            "allreduce_fusion_kernel_oneshot<bf16>",
+            "reduce_scatter_kernel",
+            "all-to-all-start",
+        ),
+        scope="words",
+    ),
+    Rule(
+        "communication",
+        "synchronisation",
+        r"(^|_)(barrier_(all|kernel|signal|ranks?|block)|(put|wait|get)_signal(_kernel)?|p2p_(copy|send|recv)|peer_(copy|barrier)|system_barrier)(_|$)",
+        ("barrier_kernel(unsigned int**, int)", "put_signal_kernel(unsigned int**)"),
+        scope="words",
+    ),
+)
