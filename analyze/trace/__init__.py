@@ -1,1 +1,8 @@
-"""To be built."""
+"""A file becomes linked frames: read, link, steps. Times are integer nanoseconds from here on."""
+
+from analyze.trace.link import innermost_rows
+from analyze.trace.metadata import DeviceInfo, Metadata
+from analyze.trace.trace import Trace
+from analyze.trace.writers import Writer
+
+__all__ = ["DeviceInfo", "Metadata", "Trace", "Writer", "innermost_rows"]

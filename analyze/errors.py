@@ -1,0 +1,41 @@
+"""What can go wrong with the input, each as one sentence and one hint."""
+
+from __future__ import annotations
+
+
+class GpuledgerError(Exception):
+    """An input or a wish that cannot be served.
+
+    Attributes:
+        message: what is wrong, one sentence.
+        hint: what to do about it, one sentence, or None.
+    """
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Message and hint as the command line prints them."""
+        return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"
+
+
+class UnreadableError(GpuledgerError):
+    """The file cannot be opened, read or unpacked."""
+
+
+class NotATraceError(GpuledgerError):
+    """The file is readable but is something else than a PyTorch profiler trace."""
+
+
+class DamagedTraceError(GpuledgerError):
+    """The file was a trace once, but nothing of it can be trusted."""
+
+
+class SelectionError(GpuledgerError):
+    """The steps or the range asked for are not in the trace."""
+
+
+class OutputError(GpuledgerError):
+    """The report cannot be written where it was asked for."""

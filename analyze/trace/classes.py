@@ -1,0 +1,73 @@
+"""Which table a row belongs to: by its category, over all PyTorch versions and vendors."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Row(Enum):
+    """The tables of a trace, and the rows that belong to none."""
+
+    OP = "op"
+    API = "api"
+    KERNEL = "kernel"
+    MEMCPY = "memcpy"
+    MEMSET = "memset"
+    RANGE = "range"
+    FRAME = "frame"
+    OVERHEAD = "overhead"
+    SPAN = "span"
+    MEMORY = "memory"
+    META = "meta"
+    IGNORED = "ignored"
+    UNKNOWN = "unknown"
+
+
+ACTIVITY_ROWS = {Row.KERNEL: "kernel", Row.MEMCPY: "memcpy", Row.MEMSET: "memset"}
+
+_API = (
+    "runtime cuda_runtime cuda_driver xpu_runtime xpu_driver mtia_runtime privateuse1_runtime privateuse1_driver "
+    "glow_runtime hpu_op"
+)
+_VIEWS = (
+    "gpu_user_annotation cuda_sync xpu_sync cuda_event cuda_profiler_range hardware_counters mtia_counters "
+    "xpu_scope_profiler mtia_insight collective_comm user cpu_instant_event"
+)
+_CATEGORIES: dict[str, Row] = {
+    "operator": Row.OP,
+    "cpu_op": Row.OP,
+    "user_annotation": Row.RANGE,
+    "kernel": Row.KERNEL,
+    "mtia_ccp_events": Row.KERNEL,
+    "memcpy": Row.MEMCPY,
+    "gpu_memcpy": Row.MEMCPY,
+    "memset": Row.MEMSET,
+    "gpu_memset": Row.MEMSET,
+    "overhead": Row.OVERHEAD,
+    "python_function": Row.FRAME,
+    "trace": Row.SPAN,
+    **dict.fromkeys(_API.split(), Row.API),
+    **dict.fromkeys(_VIEWS.split(), Row.IGNORED),
+}
+
+
+LEGACY_PID = "CPU functions"
+
+
+def row_of(ph: str, cat: str, name: str, pid: object) -> Row:
+    """The table of a row, or why it has none.
+
+    Views of work that other rows already hold (annotations on the GPU, synchronisation views) have no table.
+    Rows without a category are ops only where the exporter without Kineto wrote them.
+    """
+    if ph == "X":
+        if name == "[memory]":
+            return Row.MEMORY
+        if not cat and pid == LEGACY_PID:
+            return Row.OP
+        return _CATEGORIES.get(cat.lower(), Row.UNKNOWN)
+    if ph in ("i", "I"):
+        return Row.MEMORY if name == "[memory]" else Row.IGNORED
+    if ph == "M":
+        return Row.META
+    return Row.IGNORED

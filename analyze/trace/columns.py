@@ -1,0 +1,254 @@
+"""Events become columns while they are still hot: one set of typed arrays per table, texts as codes."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from analyze import schema
+from analyze.trace.classes import ACTIVITY_ROWS, Row
+from analyze.trace.clock import NULL, to_ns
+from analyze.trace.decode import Event
+
+NO_TEXT = 0
+_INT64 = range(-(2**63), 2**63)
+
+
+class Codes(dict[Any, int]):
+    """A dictionary that numbers what it has not seen: value -> code, in order of arrival."""
+
+    def __missing__(self, key: Any) -> int:
+        """The next free number."""
+        code = self[key] = len(self)
+        return code
+
+
+class Texts(Codes):
+    """Codes for texts: code 0 is no text; raw JSON is copied out of its piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self[None] = NO_TEXT
+
+    def series(self, codes: array[int]) -> pl.Series:
+        """The texts of the codes, dictionary-encoded."""
+        words = pl.Series([None, *list(self)[1:]], dtype=pl.String).cast(pl.Categorical)
+        return words.gather(pl.Series(np.frombuffer(codes, dtype=np.uint32)))
+
+
+class Table:
+    """The columns of one table as growing arrays."""
+
+    def __init__(self, columns: schema.Schema) -> None:
+        self.columns = columns
+        self.ints: dict[str, array[int]] = {c.name: array("q") for c in columns if c.dtype == pl.Int64}
+        self.codes: dict[str, array[int]] = {c.name: array("I") for c in columns if c.dtype != pl.Int64}
+
+    def frame(self, texts: Texts) -> pl.DataFrame:
+        """The table as a frame of its declared schema."""
+        series = [self._series(column, texts).alias(column.name) for column in self.columns]
+        return pl.DataFrame(series)
+
+    def _series(self, column: schema.Column, texts: Texts) -> pl.Series:
+        if column.name in self.ints:
+            values = pl.Series(np.frombuffer(self.ints[column.name], dtype=np.int64))
+            return values.replace(NULL, None) if (values == NULL).any() else values
+        codes = self.codes[column.name]
+        if column.dtype == pl.UInt32:
+            return pl.Series(np.frombuffer(codes, dtype=np.uint32))
+        return texts.series(codes)
+
+
+def whole(value: object) -> int:
+    """One whole number of a value of any type, `NULL` where there is none."""
+    if isinstance(value, bool) or value is None:
+        return NULL
+    try:
+        number = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return NULL
+    if number not in _INT64:
+        return number - 2**64 if 2**63 <= number < 2**64 else NULL
+    return number
+
+
+def ints(values: list[Any]) -> array[int]:
+    """Whole numbers of a column; the common case without a Python step per value."""
+    try:
+        return array("q", values)
+    except (TypeError, OverflowError):
+        return array("q", [whole(value) for value in values])
+
+
+Groups = dict[Row, list[Event]]
+
+
+class Tables:
+    """All tables of one document under construction."""
+
+    def __init__(self) -> None:
+        self.texts = Texts()
+        self.threads = Codes()
+        self.tables = {name: Table(columns) for name, columns in _SCHEMAS.items()}
+
+    def append(self, groups: Groups) -> None:
+        """Add the events of one piece, grouped by table.
+
+        Raises:
+            NeedsTextError: before anything was added, when float64 cannot hold the times.
+        """
+        times = {row: _times(events) for row, events in groups.items() if row in _FILLS}
+        for row, (start, dur) in times.items():
+            name, fill = _FILLS[row]
+            fill(self, self.tables[name], groups[row], start, dur)
+            if row in ACTIVITY_ROWS:
+                code = self.texts[ACTIVITY_ROWS[row]]
+                self.tables[name].codes["kind"].extend([code] * len(groups[row]))
+
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The finished frames by table name, and the threads."""
+        frames = {name: table.frame(self.texts) for name, table in self.tables.items()}
+        frames["threads"] = _thread_frame(self.threads)
+        return frames
+
+    def raw(self, values: list[msgspec.Raw]) -> list[int]:
+        """Codes of raw JSON texts."""
+        texts = self.texts
+        return [texts[str(bytes(value), "utf-8", "replace") if len(bytes(value)) else None] for value in values]
+
+
+def _times(events: list[Event]) -> tuple[array[int], array[int]]:
+    start, dur = array("q"), array("q")
+    start.frombytes(to_ns([e.ts for e in events]).tobytes())
+    ns = to_ns([e.dur for e in events])
+    dur.frombytes(np.where(ns == NULL, ns, np.maximum(ns, 0)).tobytes())
+    return start, dur
+
+
+def _fill_named(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    texts = tables.texts
+    table.ints["start_ns"].extend(start)
+    table.ints["dur_ns"].extend(dur)
+    table.codes["name"].extend([texts[e.name] for e in events])
+
+
+def _fill_threaded(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    threads = tables.threads
+    _fill_named(tables, table, events, start, dur)
+    table.codes["thread"].extend([threads[e.pid, e.tid] for e in events])
+
+
+def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    _fill_threaded(tables, table, events, start, dur)
+    args = [e.args for e in events]
+    table.ints["external_id"].extend(ints([a.external_id for a in args]))
+    table.ints["sequence"].extend(ints([a.sequence for a in args]))
+    table.codes["input_dims"].extend(tables.raw([a.input_dims for a in args]))
+    table.codes["input_types"].extend(tables.raw([a.input_types for a in args]))
+
+
+def _fill_runtime(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    _fill_threaded(tables, table, events, start, dur)
+    _fill_links(table, events)
+
+
+def _fill_links(table: Table, events: list[Event]) -> None:
+    args = [e.args for e in events]
+    table.ints["correlation"].extend([c or NULL for c in ints([a.correlation for a in args])])
+    new = ints([a.external_id for a in args])
+    old = ints([a.external_id_1_8 for a in args])
+    table.ints["external_id"].extend([o if n == NULL else n for n, o in zip(new, old, strict=True)])
+
+
+def _fill_activities(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    _fill_named(tables, table, events, start, dur)
+    _fill_links(table, events)
+    args = [e.args for e in events]
+    groups, pids = zip(*[split_pid(e.pid) for e in events], strict=True)
+    table.codes["process"].extend([tables.texts[group] for group in groups])
+    device, stream = ints([a.device for a in args]), ints([a.stream for a in args])
+    table.ints["device"].extend([whole(p) if d == NULL else d for d, p in zip(device, pids, strict=True)])
+    table.ints["stream"].extend([stream_of(e.tid) if s == NULL else s for s, e in zip(stream, events, strict=True)])
+    for name in ("size_bytes", "registers", "shared_memory_bytes", "graph"):
+        table.ints[name].extend(ints([getattr(a, name) for a in args]))
+    table.codes["grid"].extend(tables.raw([a.grid for a in args]))
+    table.codes["block"].extend(tables.raw([a.block for a in args]))
+
+
+def _fill_frames(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    _fill_threaded(tables, table, events, start, dur)
+    table.ints["python_id"].extend(ints([e.args.python_id for e in events]))
+    table.ints["parent_id"].extend(ints([e.args.parent_id for e in events]))
+
+
+def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+    threads = tables.threads
+    table.ints["time_ns"].extend(start)
+    table.codes["thread"].extend([threads[e.pid, e.tid] for e in events])
+    args = [e.args for e in events]
+    for name, source in _MEMORY_ARGS.items():
+        table.ints[name].extend(ints([getattr(a, source) for a in args]))
+
+
+_MEMORY_ARGS = {
+    "size_bytes": "memory_bytes",
+    "address": "address",
+    "allocated_bytes": "allocated_bytes",
+    "reserved_bytes": "reserved_bytes",
+    "device_type": "device_type",
+    "device": "device_index",
+}
+_SCHEMAS: dict[str, schema.Schema] = {
+    "ops": schema.OPS,
+    "runtime": schema.RUNTIME,
+    "activities": schema.ACTIVITIES,
+    "ranges": schema.RANGES,
+    "frames": schema.FRAMES,
+    "overhead": schema.OVERHEAD,
+    "spans": schema.SPANS,
+    "memory": schema.MEMORY,
+}
+_Fill = Callable[[Tables, Table, list[Event], "array[int]", "array[int]"], None]
+_FILLS: dict[Row, tuple[str, _Fill]] = {
+    Row.OP: ("ops", _fill_ops),
+    Row.API: ("runtime", _fill_runtime),
+    **dict.fromkeys(ACTIVITY_ROWS, ("activities", _fill_activities)),
+    Row.RANGE: ("ranges", _fill_threaded),
+    Row.FRAME: ("frames", _fill_frames),
+    Row.OVERHEAD: ("overhead", _fill_named),
+    Row.SPAN: ("spans", _fill_named),
+    Row.MEMORY: ("memory", _fill_memory),
+}
+
+
+def split_pid(pid: object) -> tuple[str, object]:
+    """Process group and pid: merged files write "[TP00-DP01] 83", all others the pid alone."""
+    if isinstance(pid, str) and pid.startswith("[") and "] " in pid:
+        group, _, rest = pid.partition("] ")
+        return group[1:], rest
+    return "", pid
+
+
+def stream_of(tid: object) -> int:
+    """Stream number of an old row's tid: 7, or "stream 7"."""
+    if isinstance(tid, str):
+        tid = tid.removeprefix("stream ").strip()
+    return whole(tid)
+
+
+def _thread_frame(threads: Codes) -> pl.DataFrame:
+    pids = [split_pid(pid) for pid, _ in threads]
+    return pl.DataFrame(
+        {
+            "thread": range(len(threads)),
+            "pid": ["" if pid is None else str(pid) for _, pid in pids],
+            "tid": ["" if tid is None else str(tid) for _, tid in threads],
+            "process": [group for group, _ in pids],
+        },
+        schema=schema.dtypes(schema.THREADS),
+    )

@@ -1,0 +1,119 @@
+"""Activities meet their launches (one call to many activities) and the op around the call."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from analyze import schema
+from analyze.kernels import classify
+from analyze.trace.nesting import NONE, Nesting
+
+
+def link_activities(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """The activities with launch, op and category; schema `LINKED`, in order of start.
+
+    The join is 1:N on (process group, correlation): a graph launch has many activities. Where several calls carry one
+    correlation, the first in the file is the launch. A correlation that is absent or 0 links nothing.
+    """
+    calls = (
+        frames["runtime"]
+        .with_row_index("launch")
+        .join(frames["threads"].select("thread", "process"), on="thread", how="left", maintain_order="left")
+        .filter(pl.col("correlation").is_not_null() & pl.col("start_ns").is_not_null())
+        .unique(["process", "correlation"], keep="first", maintain_order=True)
+        .select(
+            "process",
+            "correlation",
+            "launch",
+            launch_start_ns="start_ns",
+            launch_end_ns=pl.col("start_ns") + pl.col("dur_ns").fill_null(0),
+            launch_thread="thread",
+        )
+    )
+    dur = pl.col("dur_ns")
+    timed = dur.is_not_null() & pl.col("start_ns").is_not_null() & ~((pl.col("start_ns") == 0) & (dur == 0))
+    linked = (
+        frames["activities"]
+        .with_columns(timed=timed)
+        .with_columns(end_ns=pl.when("timed").then(pl.col("start_ns") + dur))
+        .join(calls, on=["process", "correlation"], how="left", maintain_order="left")
+        .with_columns(category=_categories(frames["activities"]))
+        .sort("start_ns", "end_ns", maintain_order=True)
+    )
+    return linked.with_columns(op=_ops_around(frames["ops"], linked)).select(schema.names(schema.LINKED))
+
+
+def _categories(activities: pl.DataFrame) -> pl.Series:
+    """What each activity computes: copies by their kind, kernels by their name (each name is classified once)."""
+    kinds = activities.select("kind", "name").unique(maintain_order=True)
+    names = kinds["name"].cast(pl.String).fill_null("")
+    found = kinds.with_columns(category=classify(names.to_list())["category"])
+    kind = pl.col("kind").cast(pl.String)
+    found = found.with_columns(category=pl.when(kind == "kernel").then("category").otherwise(kind))
+    joined = activities.select("kind", "name").join(
+        found, on=["kind", "name"], how="left", maintain_order="left", nulls_equal=True
+    )
+    return joined["category"].cast(pl.Categorical)
+
+
+def _ops_around(ops: pl.DataFrame, linked: pl.DataFrame) -> pl.Series:
+    """Name of the innermost op on the launching thread at the start of the launch."""
+    ops = ops.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
+    at = innermost_rows(ops, linked["launch_thread"], linked["launch_start_ns"])
+    return ops["name"].gather(at) if ops.height else pl.Series([None] * linked.height, dtype=pl.Categorical)
+
+
+def innermost_rows(frame: pl.DataFrame, thread: pl.Series, time_ns: pl.Series) -> pl.Series:
+    """Row of `frame` (start_ns, dur_ns, thread) that is innermost around each instant; null where none is."""
+    start = frame["start_ns"].to_numpy()
+    nest = Nesting.of(frame["thread"].cast(pl.Int64).to_numpy(), start, start + frame["dur_ns"].to_numpy())
+    known = time_ns.is_not_null().to_numpy()
+    rows = np.full(len(time_ns), NONE, dtype=np.int64)
+    threads = thread.fill_null(0).cast(pl.Int64).to_numpy()
+    rows[known] = nest.innermost(threads[known], time_ns.fill_null(0).to_numpy()[known])
+    found = pl.Series(rows)
+    return found.set(found == NONE, None)
+
+
+def collect_launches(runtime: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
+    """One row per linked launch call; schema `LAUNCHES`, in order of the call's start."""
+    linked = activities.filter(pl.col("launch").is_not_null() & pl.col("timed"))
+    linked = linked.with_columns(stream_free_ns=_free_before(linked, activities))
+    first = linked.group_by("launch", maintain_order=True).agg(
+        pl.len().cast(pl.UInt32).alias("activities"),
+        pl.col("device", "stream", "start_ns", "stream_free_ns").first(),
+        pl.col("launch_thread", "launch_start_ns", "launch_end_ns").first(),
+    )
+    latency = pl.col("first_start_ns") - pl.col("start_ns")
+    return (
+        first.rename({"start_ns": "first_start_ns"})
+        .rename({"launch_start_ns": "start_ns", "launch_end_ns": "end_ns", "launch_thread": "thread"})
+        .with_columns(name=runtime["name"].gather(first["launch"]))
+        .with_columns(latency_ns=pl.when(latency >= 0).then(latency))
+        .with_columns(
+            queue_time_ns=pl.when(pl.col("latency_ns").is_not_null()).then(
+                (pl.col("first_start_ns") - pl.col("end_ns")).clip(0)
+            ),
+            idle_stream=pl.col("stream_free_ns").is_null() | (pl.col("stream_free_ns") <= pl.col("start_ns")),
+        )
+        .sort("start_ns", "launch")
+        .select(schema.names(schema.LAUNCHES))
+    )
+
+
+def _free_before(linked: pl.DataFrame, activities: pl.DataFrame) -> pl.Series:
+    """When every activity that starts earlier on the same stream has ended; null before the first one."""
+    key = ["process", "device", "stream"]
+    ends = (
+        activities.filter("timed")
+        .group_by(*key, "start_ns", maintain_order=True)
+        .agg(pl.col("end_ns").max())
+        .sort("start_ns", maintain_order=True)
+        .with_columns(free=pl.col("end_ns").cum_max().shift().over(key))
+        .select(*key, "start_ns", "free")
+    )
+    joined = linked.select(*key, "start_ns").join(
+        ends, on=[*key, "start_ns"], how="left", maintain_order="left", nulls_equal=True
+    )
+    return joined["free"]
