@@ -1,0 +1,225 @@
+"""What a recording found, as text: a summary of one, a table over precisions, a table over batch sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from capture.latency import Latency
+from capture.metadata import Block
+from capture.run import Recording
+from capture.sweep import Sweep
+
+_NS_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_MIB = 1 << 20
+_LABEL_WIDTH = 12
+
+
+def format_time(time_ns: float) -> str:
+    """A time in the unit that fits it, with three significant digits."""
+    divisor, unit = _fitting_unit(time_ns)
+    return f"{format_number(time_ns / divisor)} {unit}"
+
+
+def format_number(value: float) -> str:
+    """Three significant digits, thousands in groups, never in powers of ten."""
+    for limit, digits in ((1, 3), (10, 2), (100, 1)):
+        if abs(value) < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:,.0f}"
+
+
+def describe(recording: Recording) -> str:
+    """The summary of one recording, a line per question, ending with the next command."""
+    block = recording.block
+    lines = [_headline(block)]
+    lines += _row("Latency", _latency_text(block.latency))
+    if block.repeat_p50_spread is not None:
+        lines += _row(
+            "Repeats", f"{len(block.repeats)} whole runs, medians {_percent(block.repeat_p50_spread)} apart"
+        )
+    lines += _row("Throughput", f"{format_number(block.latency.throughput_samples_per_s)} samples/s")
+    if block.latency.peak_allocated_bytes is not None:
+        lines += _row(
+            "Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated"
+        )
+    lines += _row("Warm-up", _warmup_text(block))
+    lines += _row("Trace", _trace_text(block))
+    lines += _row("Warnings", *list_warnings(block))
+    lines += _row("Files", *[_file_text(recording.folder / name) for name in recording.files])
+    lines += _row("Next", f"analyze {recording.folder / recording.files[0]}")
+    return "\n".join(lines)
+
+
+def list_warnings(block: Block) -> list[str]:
+    """What a reader must know before trusting the numbers."""
+    warnings = []
+    if block.warmup.steady is False:
+        warnings.append(f"not steady: {block.warmup.reason}")
+    if block.output_finite is False:
+        warnings.append("the output holds inf or nan")
+    if block.load.busy:
+        warnings.append(
+            f"the machine was busy: load {block.load.average_1m} on {block.threads.usable_cores} cores"
+        )
+    warnings += [f"clocks: {reason}" for reason in block.gpu_state.unstable]
+    if block.device.type == "cuda" and not block.gpu_state.recorded:
+        warnings.append(f"clocks not recorded: {block.gpu_state.reason}")
+    if block.gpu_state.other_processes:
+        warnings.append(f"{block.gpu_state.other_processes} other processes computed on this GPU")
+    if block.snapshot is not None and block.snapshot.overflowed:
+        warnings.append(f"the memory snapshot kept only its last {block.snapshot.max_entries:,} events")
+    return warnings
+
+
+def compare(recordings: Sequence[Recording]) -> Table:
+    """One row per recording, each set against the first."""
+    blocks = [recording.block for recording in recordings]
+    divisor, unit = _fitting_unit(max(block.latency.max_ns for block in blocks))
+    first = blocks[0]
+    columns = [
+        "\nprecision",
+        f"p50\n{unit}",
+        f"p90\n{unit}",
+        f"min to max\n{unit}",
+        "throughput\nsamples/s",
+        f"against\n{first.precision}",
+        "peak\nMiB",
+        "\nsteady",
+    ]
+    table = _table(columns)
+    for block in blocks:
+        table.add_row(
+            block.precision + (" amp" if block.amp else ""),
+            *_spread_cells(block.latency, divisor),
+            f"{first.latency.p50_ns / block.latency.p50_ns:.2f}x",
+            _peak_text(block.latency),
+            _steady_text(block.warmup.steady),
+        )
+    return table
+
+
+def draw_sweep(sweep: Sweep) -> tuple[Table, str]:
+    """One row per batch size, and where throughput stops growing."""
+    slowest = max((row.latency.max_ns for row in sweep.rows if row.latency), default=1)
+    divisor, unit = _fitting_unit(slowest)
+    columns = [
+        "\nbatch",
+        f"p50\n{unit}",
+        f"p90\n{unit}",
+        f"min to max\n{unit}",
+        "throughput\nsamples/s",
+        "peak\nMiB",
+        "\nsteady",
+    ]
+    table = _table(columns)
+    for row in sweep.rows:
+        if row.latency is None:
+            table.add_row(str(row.batch_size), "out of memory")
+        else:
+            cells = _spread_cells(row.latency, divisor)
+            table.add_row(str(row.batch_size), *cells, _peak_text(row.latency), _steady_text(row.steady))
+    return table, _saturation_text(sweep)
+
+
+def _saturation_text(sweep: Sweep) -> str:
+    if sweep.still_growing:
+        return f"Throughput still grows at batch {sweep.saturated_batch_size}, the largest that was tried."
+    return (
+        f"Throughput stops growing at batch {sweep.saturated_batch_size}: "
+        "the smallest with at least 95% of the highest."
+    )
+
+
+def _headline(block: Block) -> str:
+    options = [
+        name
+        for name, used in (
+            ("autocast", block.amp),
+            ("compile", block.compile),
+            ("CUDA graph", block.cuda_graph),
+            ("channels last", block.channels_last),
+        )
+        if used
+    ]
+    parts = [block.model, block.precision, f"batch {block.batch_size}", *options]
+    where = f"{block.device.name} ({block.device.type})"
+    return f"{', '.join(parts)} on {where}, torch {block.versions.torch}"
+
+
+def _latency_text(latency: Latency) -> str:
+    spread = f"{format_time(latency.min_ns)} to {format_time(latency.max_ns)}, n {latency.n}"
+    text = f"{format_time(latency.p50_ns)} median, p90 {format_time(latency.p90_ns)}"
+    if latency.p99_ns is not None:
+        text += f", p99 {format_time(latency.p99_ns)}"
+    text += f" ({spread})"
+    if latency.host_bound and latency.enqueue_p50_ns is not None:
+        text += f"; host-bound: launching takes {format_time(latency.enqueue_p50_ns)}"
+    return text
+
+
+def _warmup_text(block: Block) -> str:
+    verdict = {True: "steady", False: "not steady", None: "not judged"}[block.warmup.steady]
+    return f"{verdict} after {block.warmup.iterations} iterations: {block.warmup.reason}"
+
+
+def _trace_text(block: Block) -> str:
+    profile = block.profile
+    counted = f"{profile.kernel_count:,} kernels" if block.device.type == "cuda" else "no kernels (CPU)"
+    stretch = profile.profiled_wall_ns / profile.steps / block.latency.request_p50_ns
+    forwards = "1 forward" if profile.steps == 1 else f"{profile.steps} forwards"
+    ops = f"{profile.activities.get('cpu_op', 0):,} ops"
+    return f"{forwards}, {ops}, {counted}; {stretch:.2f}x as long when profiled"
+
+
+def _file_text(path: Path) -> str:
+    return f"{path} ({path.stat().st_size / 1000:,.0f} kB)"
+
+
+def _row(label: str, *values: str) -> list[str]:
+    labels = [label, *[""] * (len(values) - 1)]
+    return (
+        [f"  {name:<{_LABEL_WIDTH}} {value}" for name, value in zip(labels, values, strict=True)]
+        if values
+        else []
+    )
+
+
+def _spread_cells(latency: Latency, divisor: int) -> list[str]:
+    def shown(time_ns: int) -> str:
+        return format_number(time_ns / divisor)
+
+    return [
+        shown(latency.p50_ns),
+        shown(latency.p90_ns),
+        f"{shown(latency.min_ns)} to {shown(latency.max_ns)}",
+        format_number(latency.throughput_samples_per_s),
+    ]
+
+
+def _peak_text(latency: Latency) -> str:
+    peak = latency.peak_allocated_bytes
+    return "-" if peak is None else format_number(peak / _MIB)
+
+
+def _steady_text(warmup_steady: object) -> str:
+    return "-" if warmup_steady is None else "yes" if warmup_steady else "no"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f}%"
+
+
+def _fitting_unit(time_ns: float) -> tuple[int, str]:
+    return next(((divisor, unit) for divisor, unit in _NS_UNITS if time_ns >= divisor), _NS_UNITS[-1])
+
+
+def _table(columns: Sequence[str]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    for index, column in enumerate(columns):
+        table.add_column(Text(column), justify="right" if index else "left", no_wrap=True)
+    return table
