@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,6 +12,7 @@ from analyze.kernels.names import KernelName, parse
 from analyze.kernels.precision import precision_of, uses_matrix_unit
 from analyze.kernels.rule import Rule
 from analyze.kernels.rules import RULES
+from analyze.kernels.table import RuleTable
 
 CATEGORIES: tuple[str, ...] = (
     "gemm",
@@ -45,6 +46,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "tensor_core": pl.Boolean,
     "fused": pl.Boolean,
 }
+TABLE = RuleTable(RULES)
 _TENSOR_CORE = {"yes": True, "no": False, "unknown": None}
 
 
@@ -59,7 +61,7 @@ class KernelKind:
     fused: bool
 
 
-UNRECOGNISED = KernelKind("other", "unrecognised", "unknown", False, fused=False)
+UNRECOGNISED = KernelKind("other", "unrecognised", "unknown", tensor_core=False, fused=False)
 
 
 def classify(names: Iterable[str]) -> pl.DataFrame:
@@ -83,12 +85,7 @@ def classify(names: Iterable[str]) -> pl.DataFrame:
 def classify_name(name: str) -> KernelKind:
     """Classify one kernel name."""
     kernel = parse(name)
-    return kind_of(kernel, matching_rule(kernel, RULES))
-
-
-def matching_rule(kernel: KernelName, rules: Sequence[Rule]) -> Rule | None:
-    """Give the first rule that recognises the kernel."""
-    return next((rule for rule in rules if rule.matches(kernel)), None)
+    return kind_of(kernel, TABLE.match(kernel))
 
 
 def kind_of(kernel: KernelName, rule: Rule | None) -> KernelKind:

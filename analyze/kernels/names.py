@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # CK and CUTLASS names run to 10,000 characters of nested templates; what a kernel is stands at their front.
-MAX_MATCHED_CHARACTERS = 3_000
+MAX_MATCHED_CHARACTERS = 1_500
 
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}|_GLOBAL__N__[0-9a-zA-Z_]+")
 _SUFFIX = re.compile(r"(\.kd|\s*\[clone [^\]]*\]|\[SIMD\d+.*\])+\s*$")
 _NSYS_CAST = re.compile(r"\((?:int|bool|long|unsigned int|unsigned long|unsigned char)\)(?=-?\d)")
 _LITERAL_SUFFIX = re.compile(r"(?<=\d)(?:u|ul|l|ull)(?=[,>\s])")
-_COMPOUNDS = (("MoE", "Moe"), ("RoPE", "Rope"), ("SoftMax", "Softmax"), ("TopK", "Topk"), ("TopP", "Topp"))
+_COMPOUNDS = (
+    ("MoE", "Moe"),
+    ("RoPE", "Rope"),
+    ("SoftMax", "Softmax"),
+    ("MIOpen", "Miopen"),
+    ("A2A", "A2a"),
+    ("TopK", "Topk"),
+    ("TopP", "Topp"),
+)
 _CAMEL_LOWER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CAMEL_UPPER = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
-_MANGLED_LENGTH = re.compile(r"\d+")
-_OPENING = {"<": ">", "{": "}", "[": "]"}
+_MANGLED_LENGTH = re.compile(r"[0-9]{1,4}")
+_MANGLED_LITERAL = re.compile(r"L[a-z]n?[0-9]+E|E[0-9]+E|[ST][0-9A-Z]*_")
+_LAUNCHER = re.compile(
+    r"(^|::)(device_kernel|kernel2?|kentry|_kernel_agent|trampoline_kernel|static_kernel)$", re.I
+)
+# A launcher's first template argument is the kernel; what follows in it are the kernel's own parameters.
+_LAUNCHED_CHARACTERS = 240
+_BRACKET = re.compile(r"[<>(){}\[\]]")
+_ANGLE = re.compile(r"<|(?<!-)>")
+_CONTINUED = ("::", " const::", "(", "() ")
 
 
 @dataclass(frozen=True)
@@ -28,7 +45,8 @@ class KernelName:
         raw: the name as recorded.
         text: lower case, with template arguments, without return type and parameter list.
         name: lower case, the qualified function name alone.
-        words: `name` cut into lower-case words joined by underscores (`RMSNormKernel` gives `rms_norm_kernel`).
+        words: `name` cut into lower-case words joined by underscores (`RMSNormKernel` gives `rms_norm_kernel`); where
+            it only launches its first template argument (`cutlass::device_kernel<...>`), that is part of it.
         all_words: the same of `text`.
     """
 
@@ -48,7 +66,8 @@ def parse(raw: str) -> KernelName:
         text = _drop_return_type(_drop_parameters(cleaned))
         name = _drop_template_arguments(text)
     text, name = text[:MAX_MATCHED_CHARACTERS], name[:MAX_MATCHED_CHARACTERS]
-    return KernelName(raw, text.lower(), name.lower(), to_words(name), to_words(text))
+    named = text[: len(name) + _LAUNCHED_CHARACTERS] if _LAUNCHER.search(name) else name
+    return KernelName(raw, text.lower(), name.lower(), to_words(named), to_words(text))
 
 
 def to_words(identifier: str) -> str:
@@ -71,92 +90,95 @@ def _drop_parameters(name: str) -> str:
 
     Parentheses inside template arguments and those of an enclosing function (`f(int)::{lambda()#1}`) are not it.
     """
-    depth, position = 0, 0
-    while position < len(name):
-        character = name[position]
-        if character in _OPENING:
-            depth += 1
-        elif character in ">}]" and name[position - 1 : position] != "-":
-            depth = max(0, depth - 1)
-        elif character == "(" and depth == 0 and position > 0:
-            end = _closing_parenthesis(name, position)
-            if not name[end + 1 :].startswith(("::", " const::", "(", "() ")):
-                return name[:position].rstrip()
-            position = end
-        position += 1
-    return name
+    opened = 0
+    for position, depth, character in _brackets(name):
+        if character == "(" and depth == 0:
+            opened = position
+        elif character == ")" and depth == 0 and opened and not name.startswith(_CONTINUED, position + 1):
+            return name[:opened].rstrip()
+    return name[: _cut_parameters(name)].rstrip()
 
 
-def _closing_parenthesis(name: str, start: int) -> int:
+def _cut_parameters(name: str) -> int:
+    """Where a parameter list begins that a cut name does not close."""
+    start, level = len(name), 0
+    for position, depth, character in _brackets(name):
+        if character in "([{<" and depth == 0:
+            start, level = (position if character == "(" and position else len(name)), 1
+        elif character in ")]}>" and depth == 0:
+            start, level = len(name), 0
+    return start if level else len(name)
+
+
+def _brackets(name: str) -> Iterator[tuple[int, int, str]]:
+    """Give each bracket with its position and the number of brackets open around it."""
     depth = 0
-    for position in range(start, len(name)):
-        if name[position] == "(":
+    for match in _BRACKET.finditer(name):
+        character = match.group()
+        if character in "([{<":
+            yield match.start(), depth, character
             depth += 1
-        elif name[position] == ")":
-            depth -= 1
-            if depth == 0:
-                return position
-    return len(name)
+        elif name[match.start() - 1 : match.start()] != "-":
+            depth = max(0, depth - 1)
+            yield match.start(), depth, character
 
 
 def _drop_return_type(name: str) -> str:
     """Keep what follows the last space outside all brackets: C++ writes the return type there."""
-    depth, start = 0, 0
-    for position, character in enumerate(name):
-        if character in "<{[(":
-            depth += 1
-        elif character in ">}])" and name[position - 1 : position] != "-":
-            depth = max(0, depth - 1)
-        elif character == " " and depth == 0:
-            start = position + 1
-    is_code = "::" in name or "<" in name or name.startswith(("void ", "auto "))
-    return name[start:] if is_code else name
+    if "::" not in name and "<" not in name and not name.startswith(("void ", "auto ")):
+        return name
+    start, end = 0, 0
+    for position, depth, character in _brackets(name):
+        if depth == 0 and character in "([{<":
+            start = max(start, name.rfind(" ", end, position) + 1)
+            end = len(name)
+        elif depth == 0:
+            end = position
+    return name[max(start, name.rfind(" ", end) + 1) :]
 
 
 def _drop_template_arguments(name: str) -> str:
-    depth = 0
+    if "<" not in name:
+        return name
     kept: list[str] = []
-    for position, character in enumerate(name):
-        if character == "<":
-            depth += 1
-        elif character == ">" and name[position - 1 : position] != "-":
-            depth = max(0, depth - 1)
-        elif depth == 0:
-            kept.append(character)
-    return "".join(kept)
+    start, angles = 0, 0
+    for match in _ANGLE.finditer(name):
+        if match.group() == "<":
+            if angles == 0:
+                kept.append(name[start : match.start()])
+            angles += 1
+        else:
+            angles = max(0, angles - 1)
+            start = match.end()
+    return "".join([*kept, name[start:]] if angles == 0 else kept)
 
 
 def _unmangle(name: str) -> tuple[str, str]:
     """Give the identifiers of an Itanium-mangled name: all that is needed where the demangler gave up.
 
     Returns:
-        The text (`a::b<c d e>`, builtin type letters kept between the identifiers) and the function name (`a::b`).
+        The text (`a::b<c d e>`, without the codes between the identifiers) and the function name (`a::b`).
     """
-    identifiers: list[str] = []
-    text: list[str] = []
+    outer: list[str] = []
+    arguments: list[str] = []
     in_template = False
     position = 0
     while position < len(name):
-        match = _MANGLED_LENGTH.match(name, position)
-        length = int(match.group()[:6]) if match else 0
-        if match and 0 < length <= len(name) - match.end() and _is_identifier(name[match.end()]):
-            identifier = name[match.end() : match.end() + length]
-            text.append(f" {identifier} " if in_template else f"::{identifier}")
-            if not in_template:
-                identifiers.append(identifier)
-            position = match.end() + length
-            continue
-        if name[position] == "I" and identifiers and not in_template:
-            in_template = True
-            text.append("<")
-        elif identifiers:
-            text.append(name[position])
-        if name[position] == "E" and identifiers and not in_template:
+        literal = _MANGLED_LITERAL.match(name, position)
+        length = _MANGLED_LENGTH.match(name, position)
+        if literal and outer:
+            position = literal.end()
+        elif length and int(length.group()) and _starts_identifier(name[length.end() : length.end() + 1]):
+            position = length.end() + int(length.group())
+            (arguments if in_template else outer).append(name[length.end() : position])
+        elif outer and not in_template and name[position] == "E":
             break
-        position += 1
-    joined = "::".join(identifiers)
-    return ("".join(text).removeprefix("::"), joined) if joined else (name, name)
+        else:
+            in_template = in_template or (bool(outer) and name[position] == "I")
+            position += 1
+    joined = "::".join(outer) or name
+    return (f"{joined}<{' '.join(arguments)}>" if arguments else joined), joined
 
 
-def _is_identifier(character: str) -> bool:
+def _starts_identifier(character: str) -> bool:
     return character.isalpha() or character == "_"

@@ -10,6 +10,7 @@ from typing import Literal
 from analyze.kernels.names import KernelName
 
 Scope = Literal["name", "words", "text", "all_words"]
+SCOPES: tuple[Scope, ...] = ("name", "words", "text", "all_words")
 
 
 @dataclass(frozen=True)

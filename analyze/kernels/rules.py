@@ -7,6 +7,7 @@ from analyze.kernels.rules_attention import ATTENTION_RULES
 from analyze.kernels.rules_framework import (
     COPY_RULES,
     EMBEDDING_RULES,
+    NAMED_RULES,
     OTHER_RULES,
     RANDOM_RULES,
     REDUCTION_RULES,
@@ -15,7 +16,7 @@ from analyze.kernels.rules_framework import (
 from analyze.kernels.rules_matmul import CONVOLUTION_RULES, GEMM_RULES
 from analyze.kernels.rules_moe import MOE_RULES, QUANTIZATION_RULES
 from analyze.kernels.rules_norm import NORMALIZATION_RULES, SOFTMAX_RULES
-from analyze.kernels.rules_pointwise import POINTWISE_RULES
+from analyze.kernels.rules_pointwise import POINTWISE_RULES, ROPE_RULES
 from analyze.kernels.rules_transfer import COMMUNICATION_RULES, MEMORY_RULES
 from analyze.kernels.rules_triton import TRITON_RULES
 
@@ -23,18 +24,20 @@ RULES: tuple[Rule, ...] = (
     MEMORY_RULES
     + TRITON_RULES
     + COMMUNICATION_RULES
+    + NAMED_RULES
     + ATTENTION_RULES
     + MOE_RULES
-    + QUANTIZATION_RULES
     + NORMALIZATION_RULES
+    + QUANTIZATION_RULES
     + SOFTMAX_RULES
+    + ROPE_RULES
     + CONVOLUTION_RULES
-    + EMBEDDING_RULES
     + SORT_RULES
+    + EMBEDDING_RULES
     + GEMM_RULES
     + RANDOM_RULES
-    + COPY_RULES
     + OTHER_RULES
+    + COPY_RULES
     + REDUCTION_RULES
     + POINTWISE_RULES
 )

@@ -12,7 +12,8 @@ HELPER_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "flash_attention_helper",
-        r"flash\w*(bwd|fwd|splitkv|attn)\w*(preprocess|postprocess|combine|convert_?dq|dot_do_o|metadata)|prepare_varlen|get_mla_metadata|flash::flash(fwd|bwd)\w*(combine|preprocess|postprocess)",
+        r"flash\w*(bwd|fwd|splitkv|attn)\w*(preprocess|postprocess|combine|convert_?dq|dot_do_o|metadata)|"
+        r"prepare_varlen|get_mla_metadata|flash::flash(fwd|bwd)\w*(combine|preprocess|postprocess)",
         (
             "void cutlass::device_kernel<flash::FlashAttnFwdCombine<cute::tuple<cute::C<8> > > >",
             "void pytorch_flash::flash_bwd_dot_do_o_kernel<true, float>(float)",
@@ -25,7 +26,10 @@ HELPER_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "attention_reduction",
-        r"(paged_attention|attn|attention|mla|mha|fmha|pa|sdpa|flash|decode_att)_(\w+_)?(reduce|merge|combine|preprocess|postprocess|split_reduce)(_|$)|reduce_segments|merge_(attn_)?states?(_|$)|bwd_preprocess|splitkv_combine|persistent_variable_length_merge|bwd_dq_dk_dv_convert|fmha_bwd_(dot_do_o|convert_dq)|fmha_fwd_splitkv_combine|decode_softmax_reducev|fwd_kernel_stage2",
+        r"(paged_attention|attn|attention|mla|mha|fmha|pa|sdpa|flash|decode_att)_(\w+_)?(reduce|merge|combine|preprocess|postprocess|split_reduce)(_|$)|"
+        r"reduce_segments|merge_(attn_)?states?(_|$)|bwd_preprocess|splitkv_combine|"
+        r"persistent_variable_length_merge|bwd_dq_dk_dv_convert|fmha_bwd_(dot_do_o|convert_dq)|"
+        r"fmha_fwd_splitkv_combine|decode_softmax_reduce_?v|fwd_kernel_stage2",
         (
             "void vllm::paged_attention_v2_reduce_kernel<__half, 128, 128, 512>",
             "merge_attn_states_kernel",
@@ -46,10 +50,21 @@ HELPER_RULES: tuple[Rule, ...] = (
 )
 
 FUSED_RULES: tuple[Rule, ...] = (
+    # The 16 bits in these names are bf16 as often as fp16.
+    Rule(
+        "attention",
+        "cudnn_sdpa",
+        r"^cudnn_generated_\w*sdpa_\w*f16",
+        ("cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_3",),
+        precision="unknown",
+        tensor_core="yes",
+        fused=True,
+    ),
     Rule(
         "attention",
         "flash_attention",
-        r"\bflash::|flash_(fwd|bwd)|flash_?attn|flash_?attention|flash_?mla|compute_attn_ws|flash_decod|(^|::)hopper_flash",
+        r"\bflash::|flash_(fwd|bwd)|flash_?attn|flash_?attention|flash_?mla|compute_attn_ws|"
+        r"flash_decod|(^|::)hopper_flash",
         (
             "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, cutlass::half_t>, false>",
             "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2> > >",
@@ -63,7 +78,8 @@ FUSED_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "memory_efficient",
-        r"fmha_cutlass[fb]_f32_\w*sm(50|70|75)|fmha_cutlass[fb]_\w*sm50|attentionkernel<float, cutlass::arch::sm(50|70|75)",
+        r"fmha_cutlass[fb]_f32_\w*sm(50|70|75)|fmha_cutlass[fb]_\w*sm50|"
+        r"attentionkernel<float, cutlass::arch::sm(50|70|75)",
         (
             "fmha_cutlassF_f32_aligned_64x64_rf_sm75(PyTorchMemEffAttention::Params)",
             "fmha_cutlassB_f16_aligned_64x64_k64_sm50",
@@ -91,7 +107,6 @@ FUSED_RULES: tuple[Rule, ...] = (
         "sdpa",
         r"(^|_)sdpa?(_|$)",
         (
-            "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_3",
             "micro_sdpa",
             "sdp_micro_kernel",
         ),
@@ -102,7 +117,7 @@ FUSED_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "aotriton",
-        r"^(_*attn_(fwd|bwd)|bwd_kernel_(dk_dv|dq|fuse|dkdvdq))",
+        r"^_*(attn_(fwd|bwd)|bwd_kernel_(dk|dq|fuse))",
         ("attn_fwd.kd", "bwd_kernel_dk_dv"),
         tensor_core="yes",
         fused=True,
@@ -110,16 +125,34 @@ FUSED_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "sage_attention",
-        r"sage_?(attn|attention|fwd)|(^|_)qk_int\d?\w*_(sv|pv)_f",
-        ("qk_int_sv_f16_attn_kernel", "sageattn_fwd_kernel"),
-        precision=None,
+        r"sage_?(attn|attention|fwd)",
+        ("sageattn_fwd_kernel",),
+        precision="int8",
         tensor_core="yes",
         fused=True,
     ),
     Rule(
         "attention",
+        "sage_attention",
+        r"(^|_)qk_int\d?\w*_(sv|pv)_f",
+        ("qk_int_sv_f16_attn_kernel", "qk_int8_sv_f16_accum_f32_attn"),
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
+        "flashinfer_decode",
+        r"(batch|single)_decode_with(_\w+)?_kv_cache",
+        ("void flashinfer::SingleDecodeWithKVCacheKernel<flashinfer::PosEncodingMode>",),
+        scope="words",
+        tensor_core="no",
+        fused=True,
+    ),
+    Rule(
+        "attention",
         "flashinfer",
-        r"(batch|single)_(prefill|decode)_with(_\w+)?_kv_cache|batch_mla|pod_with_kv_cache|(prefill|decode)_with_kv_cache|batch_pod",
+        r"(batch|single)_(prefill|decode)_with(_\w+)?_kv_cache|batch_mla|pod_with_kv_cache|"
+        r"(prefill|decode)_with_kv_cache|batch_pod",
         ("void flashinfer::SinglePrefillWithKVCacheKernel<flashinfer::KernelTraits<>>",),
         scope="words",
         tensor_core="yes",
@@ -127,12 +160,21 @@ FUSED_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "attention",
+        "indexer_logits",
+        r"mqa_logits",
+        ("void deep_gemm::sm90_fp8_paged_mqa_logits<2u, 64u, 128u>",),
+        precision="fp8",
+        tensor_core="yes",
+        fused=True,
+    ),
+    Rule(
+        "attention",
         "mla",
-        r"(^|_|::)(mla|mqa|gqa|pa)_(a\d+w\d+|bf16|fp16|fp8|f16|decode|prefill|fwd|bwd|logits|stage\d|kernel|sparse)|mqa_logits|_mla_",
+        r"(^|_|::)(mla|mqa|gqa|pa)_(a\d+w\d+|bf16|fp16|fp8|f16|decode|prefill|fwd|bwd|logits|stage\d|kernel|sparse)|"
+        r"_mla_",
         (
             "mla_a16w16_qh16_m16x4_n16x1",
             "aiter::pa_bf16_pertokenFp8_gqa8_2tg_4w",
-            "deep_gemm::sm90_fp8_mqa_logits",
             "pa_fwd_kernel",
         ),
         tensor_core="yes",
@@ -167,7 +209,8 @@ FUSED_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "attention",
-        r"(?<!self_)(^|_)(attn|attention|mha|gqa|mqa|mla|sdpa|flash_decode|attend)(_|$|\d)|varlen_prefill|fwd_(grouped_)?kernel_stage1|pagedattention|selfattn|ring_attn",
+        r"(?<!self_)(^|_)(attn|attention|mha|gqa|mqa|mla|sdpa|flash_decode|attend)(_|$|\d)|"
+        r"varlen_prefill|(^|_)nsa_|decode_att_|fwd_(grouped_)?kernel_stage1|pagedattention|selfattn|ring_attn",
         (
             "kernel_unified_attention_2d",
             "vllm::paged_attention_v1_kernel<float>",
@@ -185,7 +228,8 @@ SCAN_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "state_space",
-        r"selective_(scan|state)|(^|_)ssd?_(scan|chunk|state|fwd|bwd)|mamba|chunk_(scan|state|cumsum)_|state_passing|(^|_)ssm_",
+        r"selective_(scan|state)|(^|_)ssd?_(scan|chunk|state|fwd|bwd)|mamba|"
+        r"chunk_(scan|state|cumsum)_|state_passing|(^|_)ssm_",
         (
             "void selective_scan_fwd_kernel<Selective_Scan_fwd_kernel_traits<32, 4> >",
             "_chunk_scan_fwd_kernel",
@@ -198,7 +242,10 @@ SCAN_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "linear_attention",
-        r"delta_rule|(^|_)(gla|gdn|kda|rwkv\d?|wkv\d?|retention|hgrn|lightning|linear|simple_gla|deltanet)_(\w+_)?(fwd|bwd|attn|attention|chunk|forward|backward|kernel)|(^|_)chunk_(\w+_)?(fwd|bwd|kernel)_|fused_recurrent|recompute_w_u|solve_tril|merge_16x16|chunk_local_cumsum|prepare_wy|(^|_|:)flat_kernel|(^|_)wkv\d?(_|$)|parallel_scan_(fwd|bwd)",
+        r"delta_rule|"
+        r"(^|_)(gla|gdn|kda|rwkv\d?|wkv\d?|retention|hgrn|lightning|linear_attn|linear_attention|simple_gla|deltanet)_(\w+_)?(fwd|bwd|attn|attention|chunk|forward|backward|kernel)|"
+        r"(^|_)chunk_(\w+_)?(fwd|bwd|kernel)_|fused_recurrent|recompute_w_u|solve_tril|merge_16x16|"
+        r"chunk_local_cumsum|prepare_wy|(^|_|:)flat_kernel|(^|_)wkv\d?(_|$)|parallel_scan_(fwd|bwd)",
         (
             "chunk_gated_delta_rule_fwd_kernel_h",
             "fused_recurrent_gated_delta_rule_fwd_kernel",
@@ -207,18 +254,6 @@ SCAN_RULES: tuple[Rule, ...] = (
             "kernel_forward_wkv<float>",
         ),
         scope="words",
-        tensor_core="unknown",
-        fused=True,
-    ),
-    Rule(
-        "attention",
-        "linear_attention",
-        r"flat::kernel::|merge_16x16_to_\d+x\d+|inverse_kernel_(16|32|64)",
-        (
-            "void cutlass::device_kernel<flat::kernel::FlatKernelTmaWarpSpecialized<float> >",
-            "merge_16x16_to_32x32_inverse_kernel",
-        ),
-        scope="text",
         tensor_core="unknown",
         fused=True,
     ),

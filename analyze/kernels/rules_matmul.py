@@ -17,7 +17,9 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     Rule(
         "copy_layout",
         "layout_conversion",
-        r"(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw\w*|kcrs|krsc)\w*to_?(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw|kcrs|krsc)|(nchw|nhwc|cnhw)2(nchw|nhwc|cnhw)|batched_transpose|tensortransform|subtensoropwithcast|subtensoropwithtransform|transform_?tensor|nhwcaddpadding|addpadding",
+        r"(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw\w*|kcrs|krsc)\w*to_?(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw|kcrs|krsc)|"
+        r"(nchw|nhwc|cnhw)2(nchw|nhwc|cnhw)|batched_transpose|tensortransform|subtensoropwithcast|"
+        r"subtensoropwithtransform|transform_?tensor|nhwcaddpadding|addpadding",
         (
             "void cudnn::ops::nchwToNhwcKernel<float, float, float>",
             "batched_transpose_32x32_half",
@@ -59,7 +61,10 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     Rule(
         "convolution",
         "cudnn_cuda_core",
-        r"convolve|convolution_?(engine|kernel)?2?d?$|(wgrad|dgrad|wgrad2d|dgrad2d)_(alg\d?_?)?(\w*)engine|(^|::)cudnn::(cnn|detail)::\w*(dgrad|wgrad|fprop|conv)|(^|_|::)(d|w)grad(2d)?_(grouped|c1_k1|alg)|conv2d_(c1_k1|grouped)_\w*",
+        r"convolve|convolution_?(engine|kernel)?2?d?$|"
+        r"(wgrad|dgrad|wgrad2d|dgrad2d)_(alg\d?_?)?(\w*)engine|"
+        r"(^|::)cudnn::(cnn|detail)::\w*(dgrad|wgrad|fprop|conv)|"
+        r"(^|_|::)(d|w)grad(2d)?_(grouped|c1_k1|alg)|conv2d_(c1_k1|grouped)_\w*",
         (
             "void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3, 1>",
             "void cudnn::cnn::wgrad2d_grouped_direct_kernel<float>",
@@ -67,17 +72,6 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
             "void cudnn::cnn::conv2d_grouped_direct_kernel<float>",
         ),
         tensor_core="no",
-    ),
-    Rule(
-        "convolution",
-        "cudnn",
-        r"\d*cudnn_(tf32|fp32|fp16|bf16|\d)|[shi](884|1688|16816|8816|16832)(cudnn|fprop|dgrad|wgrad)|(fprop|dgrad|wgrad|bprop)_|(fprop|dgrad|wgrad)(2d|3d)?\b",
-        (
-            "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1",
-            "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc",
-            "void cutlass_cudnn::Kernel<cutlass_tensorop_s1688wgrad_optimized_tf32_128x128>",
-        ),
-        scope="text",
     ),
     Rule(
         "convolution",
@@ -89,12 +83,25 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "convolution",
+        "cudnn",
+        r"\d*cudnn_(tf32|fp32|fp16|bf16|\d)|[shi](884|1688|16816|8816|16832)(cudnn|fprop|dgrad|wgrad)|"
+        r"(fprop|dgrad|wgrad|bprop)_|(fprop|dgrad|wgrad)(2d|3d)?\b",
+        (
+            "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1",
+            "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc",
+            "void cutlass_cudnn::Kernel<cutlass_tensorop_s1688wgrad_optimized_tf32_128x128>",
+        ),
+        scope="text",
+    ),
+    Rule(
+        "convolution",
         "implicit_gemm",
-        r"implicit_?(gemm|convolution)|convolution_(fwd|forward|bwd|backward)|igemm_(fwd|bwd|wrw)|gemm_?fprop|implicitgemm\w*|gridwise_?conv|conv\w*_(xdl|wmma|mfma|dl)|kernel_(grouped|batched)_\w*conv|bwd_weight|bwd_data|device_?(grouped_?)?conv|grouped_?conv",
+        r"implicit_?(gemm|convolution)|convolution_(fwd|forward|bwd|backward)|igemm_(fwd|bwd|wrw)|"
+        r"gemm_?fprop|implicitgemm\w*|gridwise_?conv|conv\w*_(xdl|wmma|mfma|dl)|"
+        r"kernel_(grouped|batched)_\w*conv|bwd_weight|bwd_data|device_?(grouped_?)?conv|grouped_?conv",
         (
             "igemm_fwd_gtcx_nhwc_fp16_bx0_ex0_bt256x128x32",
             "_ZN2ck16tensor_operation6device24kernel_grouped_conv_fwd_xdlINS_1XEEEvv",
-            "void xmma_cudnn::gemm::kernel<xmma_cudnn::implicit_gemm::fprop::Kernel_traits<float> >",
         ),
         scope="text",
     ),
@@ -111,15 +118,21 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     Rule(
         "convolution",
         "direct",
-        r"depthwise|dwconv|causal_?conv|conv_?(depthwise|transpose)\w*|deform(able)?_conv|miopen\w*conv|naive_conv|gen_conv|mlopenconv|gcnasmconv|(^|_)conv(olution)?[123]?d?(_|$)|(^|_)conv[123]d\w*|nhwc_conv|xe_hp_conv|ocl_conv|ref_conv",
+        r"depthwise|dwconv|causal_?conv|conv_?depthwise|deform(able)?_conv|naive_conv|ref_conv|direct_conv",
         (
             "void at::native::conv_depthwise2d_forward_kernel<3, float, int>",
             "causal_conv1d_fwd_kernel",
-            "miopenGcnAsmConv1x1U",
-            "gen_conv",
             "naive_conv_fwd_nchw_float_double_float",
             "_causal_conv1d_update_kernel",
         ),
+        scope="words",
+        tensor_core="no",
+    ),
+    Rule(
+        "convolution",
+        "convolution",
+        r"miopen\w*conv|gen_conv|mlopen_?conv|gcn_?asm_?conv|(^|_)conv(olution)?([123]d)?(_|$)|(^|_)conv[123]d\w*|nhwc_conv",
+        ("miopenGcnAsmConv1x1U", "gen_conv", "conv2d_forward_kernel"),
         scope="words",
     ),
 )
@@ -167,13 +180,14 @@ GEMM_RULES: tuple[Rule, ...] = (
     Rule(
         "gemm",
         "tensile",
-        r"^cijk_a[ijklm]+_b[ijklm]+_",
+        r"(^|_)cijk_\w+_",
         ("Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN", "Cijk_Alik_Bljk_SB_MT64x64x8_SE_APM1"),
     ),
     Rule(
         "gemm",
         "cublas_simt",
-        r"(^|_)(volta|turing|ampere|maxwell|pascal|kepler|hopper|sm\d+|magma|gemm)?_?(gc|[sdczhi])gemm(3m)?(_|$|ex|kernel)|simt_[sdczhi]gemm|gemmex_kernel",
+        r"(^|_)(volta|turing|ampere|maxwell|pascal|kepler|hopper|sm\d+|magma|gemm)?_?(gc|[sdczhi])gemm(3m)?(_|$|ex|kernel)|"
+        r"simt_[sdczhi]gemm|gemmex_kernel",
         (
             "volta_sgemm_128x64_nn",
             "ampere_sgemm_32x32_sliced1x4_tn",
@@ -210,7 +224,8 @@ GEMM_RULES: tuple[Rule, ...] = (
     Rule(
         "gemm",
         "weight_only",
-        r"marlin(?!_moe)|(^|_)(awq|gptq|gptqmarlin|exllama\w*|machete|wna16|w4a16|w8a16|fpa_?intb|gemm_half_q_half|bnb|kgemm_4bit\w*|qserve|int4|nf4|tinygemm)(_|$)\w*",
+        r"marlin(?!_moe)|"
+        r"(^|_)(awq|gptq|gptqmarlin|exllama\w*|machete|wna16|w4a16|w8a16|fpa_?intb|gemm_half_q_half|bnb|kgemm_4bit\w*|qserve|int4|nf4|tinygemm)(_|$)\w*",
         (
             "void marlin::Marlin<256, 4, 16, 4, 3, false, 8>",
             "void vllm::awq::gemm_forward_4bit_cuda_m16nXk32<128>",
@@ -240,7 +255,9 @@ GEMM_RULES: tuple[Rule, ...] = (
     Rule(
         "gemm",
         "aiter",
-        r"(^|::)(aiter|ck_tile|ck)::\w*(gemm|matmul)|(^|::|_)(bf16|f8|fp8|f4|i8|a8w8|a16w16|flatmm)_?gemm|gemm_a\d+w\d+|batched_gemm_(bf16|a\d)|ck_tile::\w*(gemm|flatmm|universal)",
+        r"(^|::)(aiter|ck_tile|ck)::\w*(gemm|matmul)|"
+        r"(^|::|_)(bf16|f8|fp8|f4|i8|a8w8|a16w16|flatmm)_?gemm|gemm_a\d+w\d+|batched_gemm_(bf16|a\d)|"
+        r"ck_tile::\w*(gemm|flatmm|universal)",
         (
             "_ZN5aiter36bf16gemm_bf16_tn_64x64_bpreshuffleE",
             "_gemm_a8w8_blockscale_kernel",
@@ -252,7 +269,8 @@ GEMM_RULES: tuple[Rule, ...] = (
     Rule(
         "gemm",
         "cutlass",
-        r"cutlass\w*::gemm::|cutlass\w*_gemm|gemmuniversal|warpspecialized\w*gemm|collectivemma|gemm_universal|cutlass\d*x?_\w*gemm|cute::\w*gemm",
+        r"cutlass\w*::gemm::|cutlass\w*_gemm|gemmuniversal|warpspecialized\w*gemm|collectivemma|"
+        r"gemm_universal|cutlass\d*x?_\w*gemm|cute::\w*gemm",
         (
             "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int> > >",
         ),
@@ -262,15 +280,24 @@ GEMM_RULES: tuple[Rule, ...] = (
     Rule(
         "gemm",
         "matmul",
-        r"gemm(?!_gpu)|matmul|(^|_)(b?mm|addmm|baddbmm|linear|mat_mul|grouped_mm|scaled_mm|trmm|syrk|herk|symm)(_|$)|joint_matrix|gen_gemm|xetla",
+        r"gemm(?!_gpu)|matmul|mul_mat|flatmm|"
+        r"(^|_)(b?mm|addmm|baddbmm|linear|mat_mul|grouped_mm|scaled_mm|trmm|syrk|herk|symm)(_|$)|"
+        r"joint_matrix|gen_gemm|xetla",
         (
             "gemm_kernel",
             "_matmul_kernel",
             "void fused_linear_kernel<float>",
-            "triton_bmm_fwd",
             "grouped_gemm_kernel",
         ),
         scope="words",
+    ),
+    Rule(
+        "gemm",
+        "cutlass_sycl",
+        r"compat\d*experimental|compat::experimental::detail",
+        ("_ZTSN6compat12experimental6detail13KernelFunctorIXadL_ZN7cutlass13device_kernelIXEEEEE",),
+        scope="text",
+        tensor_core="unknown",
     ),
     Rule(
         "gemm",

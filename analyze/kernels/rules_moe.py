@@ -8,7 +8,10 @@ MOE_RULES: tuple[Rule, ...] = (
     Rule(
         "moe",
         "moe_gemm",
-        r"(^|_)fmoe_|(^|_)(fused_)?(moe|experts?)_(\w+_)?(gemm\w*|mxgemm|grouped_gemm|matmul|mm|mlp)(_|$|\d)|moe_?gemm|(^|_)fused_moe(_kernel)?(_|$)|marlin_moe|fmoe|(^|_)moe_(wna16|ck2?stages|stage\d)|gemm\w*_moe(_|$)|scatter2scatter|group_bwd_w|kernel_moe_\w*gemm",
+        r"(^|_)fmoe_|"
+        r"(^|_)(fused_)?(moe|experts?)_(\w+_)?(gemm\w*|mxgemm|grouped_gemm|matmul|mm|mlp)(_|$|\d)|"
+        r"moe_?gemm|(^|_)fused_moe(_kernel)?(_|$)|marlin_moe|fmoe|(^|_)moe_(wna16|ck2?stages|stage\d)|"
+        r"gemm\w*_moe(_|$)|scatter2scatter|group_bwd_w|kernel_moe_\w*gemm",
         (
             "fused_moe_kernel",
             "_ZN5aiter47fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x128E",
@@ -23,7 +26,8 @@ MOE_RULES: tuple[Rule, ...] = (
     Rule(
         "moe",
         "routing",
-        r"(^|_)moe(_|$)|(^|_)(experts?|router?|routing|gating)(_|$)|topk_?(gating_?)?softmax|moe_?(sorting|align|sum|permute|unpermute|finalize)|expert_?tokens|group(ed)?_?topk",
+        r"(^|_)moe(_|$)|(^|_)(experts?|router?|routing|gating)(_|$)|topk_?(gating_?)?softmax|"
+        r"moe_?(sorting|align|sum|permute|unpermute|finalize)|expert_?tokens|group(ed)?_?topk",
         (
             "moe_align_block_size_kernel",
             "void vllm::moe::topkGatingSoftmax<8, 64, 4, 16>",
@@ -37,7 +41,10 @@ MOE_RULES: tuple[Rule, ...] = (
     Rule(
         "moe",
         "expert_rows",
-        r"(expand|permute|unpermute|shuffle|scatter|finalize)_(input_)?(rows|tokens|matmul|to_fused|moe)|(token|row)s?_(un)?permut|^permute_kernel$|^unpermute_kernel$|fused_(mapping|build_expert)|to_fused(_|$)|reduce_fused_impl|dispatch_layout|compute_strides_tma|topk_(sum|forward|idx)|aux_(fi|loss)|build_expert|expand_input|combined_routing|(^|_)ep_(scatter|gather)",
+        r"(expand|permute|unpermute|shuffle|scatter|finalize)_(input_)?(rows|tokens|matmul|to_fused|moe)|"
+        r"(token|row)s?_(un)?permut|^permute_kernel$|^unpermute_kernel$|fused_(mapping|build_expert)|"
+        r"to_fused(_|$)|reduce_fused_impl|dispatch_layout|compute_strides_tma|topk_(sum|forward|idx)|"
+        r"aux_(fi|loss)|build_expert|expand_input|combined_routing|(^|_)ep_(scatter|gather)",
         (
             "expandInputRowsKernel",
             "_finalize_matmul_scatter_bf16",
@@ -48,8 +55,8 @@ MOE_RULES: tuple[Rule, ...] = (
     Rule(
         "moe",
         "routing",
-        r"routing(_|:|indices|renorm)|::moe::|(^|_)fwd_kernel_ep_(scatter|gather)",
-        ("_fwd_kernel_ep_scatter_1",),
+        r"\bmoe::",
+        ("void trtllm::gen_kernel<moe::dev::routing::Params>",),
         scope="text",
     ),
 )
@@ -66,7 +73,10 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "quantization",
         "cast_transpose",
-        r"cast_(only_)?(transpose|and_transpose)|(per|block|group|row|tensor|channel|token)\w*_(cast|dequant\w*)|cast_(back|to_fp8|to_fp4|fp8)|fp8_?rowwise|(^|_)to_?(fp8|mxfp\d|nvfp4|mx)(_|$)|transpose_cast",
+        r"cast_(only_)?(transpose|and_transpose)|"
+        r"per_(token|channel|group|row|block|tensor)\w*_(cast|dequant\w*)|"
+        r"cast_(back|to_fp8|to_fp4|fp8)|fp8_?rowwise|(^|_)to_?(fp8|mxfp\d|nvfp4|mx)(_|$)|"
+        r"transpose_cast",
         (
             "void transformer_engine::cast_transpose_kernel<float>",
             "per_token_cast_to_fp8_kernel",
@@ -78,7 +88,10 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "quantization",
         "quantization",
-        r"(^|_)(de)?quant(iz\w*|int8|fp8|ise\w*)?(_|$|\d)|fake_?quant|(^|_)(compute_)?(scale|amax)_(kernel|update|and_amax)|(^|_)(amax|absmax)(_|$)|kquantize\w*|kdequantize\w*|scaled_(fp8|int8|fp4)_quant|dynamic_(per_token|scaled)_\w*quant|convert_(fp8|to_mx|fp4)|(^|_)(mx|nv)fp\d_(quant|pack)|blockwise_quant",
+        r"(^|_)(de)?quant(iz\w*|int8|fp8|ise\w*)?(_|$|\d)|fake_?quant|"
+        r"(^|_)(compute_)?(scale|amax)_(kernel|update|and_amax)|(^|_)(amax|absmax)(_|$)|q_?param\w*|kquantize\w*|"
+        r"kdequantize\w*|scaled_(fp8|int8|fp4)_quant|dynamic_(per_token|scaled)_\w*quant|"
+        r"convert_(fp8|to_mx|fp4)|(^|_)(mx|nv)fp\d_(quant|pack)|blockwise_quant|(to|2)_(fp[48]|int[48]|e4m3|mxfp\d|nvfp4)(_|$)|cvt_\w*fp[48]",
         (
             "void vllm::scaled_fp8_quant_kernel<float>",
             "void kQuantizeBlockwise<__half, 4096, 4, 0, 1>",

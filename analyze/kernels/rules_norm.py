@@ -8,7 +8,9 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "normalization",
         "fused_norm",
-        r"(add|residual|rope|quant|dequant|reduce|silu|gelu|relu|dropout|bias|qk|q|k)_?(\w+_)?(rms|layer|group|q)?_?norm(?!al)|(rms|layer|group|qk?|k|batch)_?norm(2d)?_?(\w+_)?(fused|quant\w*|rope|silu|add|cast)(?!_backward)(_|$)|fused\w*_(rms|q)_?norm|fused_(rms|layer|q|qk)(_|norm)",
+        r"(add|residual|rope|quant|dequant|reduce|silu|gelu|relu|dropout|bias|qk|q|k)_?(\w+_)?(rms|layer|group|q)?_?norm(?!al)|"
+        r"(rms|layer|group|qk?|k|batch)_?norm(2d)?_?(\w+_)?(fused|quant\w*|rope|silu|add|cast)(?!_backward)(_|$)|"
+        r"fused\w*_(rms|q)_?norm|fused_(rms|layer|q|qk)(_|norm)",
         (
             "void vllm::fused_add_rms_norm_kernel<c10::Half, 8>(c10::Half*)",
             "_fused_rms_fp8_group_quant",
@@ -33,7 +35,8 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "normalization",
         "layer_norm",
-        r"layer_?norm|(^|_)ln_(fwd|bwd|forward|backward|kernel|fused)|gamma_?beta|^cu_compute_grad_input|row_?wise_?moments|compute_grad_input|weight_norm",
+        r"layer_?norm|(^|_)ln_(fwd|bwd|forward|backward|kernel|fused)|gamma_?beta|"
+        r"^cu_compute_grad_input|row_?wise_?moments|compute_grad_input|weight_norm",
         (
             "void at::native::vectorized_layer_norm_kernel<float, float>",
             "cuApplyLayerNorm",
@@ -46,14 +49,16 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "normalization",
         "group_norm",
-        r"group_?norm|compute_(internal_gradients|fused_params|backward_fused_params)|instance_?norm|(^|_)gn_",
+        r"group_?norm|compute_(internal_gradients|fused_params|backward_fused_params)|instance_?norm|"
+        r"(^|_)gn_",
         ("GroupNormNHWCSumKernel", "ComputeFusedParamsCUDAKernel"),
         scope="words",
     ),
     Rule(
         "normalization",
         "batch_norm",
-        r"batch_?norm|(^|_|::)bn_(fw|bw|fwd|bwd|\w*1c11|add)|(^|_)bnorm_|welford_(batch|kernel_parallel)|(^|_)sync_?bn|syncbn|bn_?add_?relu",
+        r"batch_?norm|(^|_|::)bn_(fw|bw|fwd|bwd|\w*1c11|add)|(^|_)bnorm_|"
+        r"welford_(batch|kernel_parallel)|(^|_)sync_?bn|syncbn|bn_?add_?relu",
         (
             "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1>",
             "MIOpenBatchNormFwdTrainSpatial.kd",
@@ -73,7 +78,8 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "normalization",
         "norm",
-        r"(^|_)(normalization|lrn\w*|local_response_norm|l2_?norm(_fwd|_bwd|alize)?|qk_?norm|weight_?norm)(_|$)|(^|_)(l2|q|k|kv)_?norm|(^|_)norm_(fwd|bwd|forward|backward|quant|rope|kernel)",
+        r"(^|_)(normalization|lrn\w*|local_response_norm|l2_?norm(_fwd|_bwd|alize)?|qk_?norm|weight_?norm)(_|$)|"
+        r"(^|_)(l2|q|k|kv)_?norm|(^|_)norm_(fwd|bwd|forward|backward|quant|rope|kernel)",
         ("l2norm_fwd_kernel", "void cudnn::ops::lrnForward_evenC<float>"),
         scope="words",
     ),

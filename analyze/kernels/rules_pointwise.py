@@ -8,11 +8,27 @@ from __future__ import annotations
 
 from analyze.kernels.rule import Rule
 
+ROPE_RULES: tuple[Rule, ...] = (
+    Rule(
+        "elementwise",
+        "rope",
+        r"rotary|(^|_)(fused_)?rope(_|$)|apply_rot|rope(?=_)|(^|_)mrope",
+        (
+            "void vllm::rotary_embedding_kernel<c10::Half, true>",
+            "_rope_kernel",
+            "void flashinfer::BatchQKApplyRotaryPosIdsCosSinCacheKernel<true, 128>",
+        ),
+        scope="words",
+    ),
+)
+
 OPTIMIZER_RULES: tuple[Rule, ...] = (
     Rule(
         "optimizer",
         "fused_optimizer",
-        r"(^|_)(fused_)?(adamw?|adagrad|adam_?math|sgd|lamb\d?|lars|novograd|lion|rmsprop|adafactor|adadelta|adamax|muon|shampoo|adam_?w?_?functor)(_|$|\d)|fused_?optimi[sz]er|(^|_)kpreconditionoptimizer|(^|_)koptimizer\w*|(optimizer|precondition_optimizer)_?(static|\d+)|lamb_?stage",
+        r"(^|_)(fused_)?(adamw?|adagrad|adam_?math|sgd|lamb\d?|lars|novograd|lion|rmsprop|adafactor|adadelta|adamax|muon|shampoo|adam_?w?_?functor)(_|$|\d)|"
+        r"fused_?optimi|(^|_)kpreconditionoptimizer|(^|_)koptimizer\w*|"
+        r"(optimizer|precondition_optimizer)_?(static|\d+)|lamb_?stage",
         (
             "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float, int> >",
             "void at::native::multi_tensor_apply_kernel<at::native::FusedOptimizerTensorListMetadata<4>, at::native::FusedAdamMathFunctor<float, 4> >",
@@ -27,7 +43,8 @@ ACTIVATION_RULES: tuple[Rule, ...] = (
     Rule(
         "activation",
         "gated",
-        r"(act|silu|gelu|relu|swish|gelu_\w+)_?(and|n)_?mul|swi_?glu|ge_?glu|re_?glu|(^|_)glu(_|$)|gated_(act|gelu|silu)|(silu|gelu|swish)_mul|bias_(act|gelu|silu|swiglu|relu)",
+        r"(act|silu|gelu|relu|swish|gelu_\w+)_?(and|n)_?mul|swi_?glu|ge_?glu|re_?glu|(^|_)glu(_|$)|"
+        r"gated_(act|gelu|silu)|(silu|gelu|swish)_mul|bias_(act|gelu|silu|swiglu|relu)",
         (
             "void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel<c10::BFloat16> >",
             "_swiglu_fwd_kernel",
@@ -60,19 +77,9 @@ ACTIVATION_RULES: tuple[Rule, ...] = (
 ELEMENTWISE_RULES: tuple[Rule, ...] = (
     Rule(
         "elementwise",
-        "rope",
-        r"rotary|(^|_)(fused_)?rope(_|$)|apply_rot|rope(?=_)|(^|_)mrope",
-        (
-            "void vllm::rotary_embedding_kernel<c10::Half, true>",
-            "_rope_kernel",
-            "void flashinfer::BatchQKApplyRotaryPosIdsCosSinCacheKernel<true, 128>",
-        ),
-        scope="words",
-    ),
-    Rule(
-        "elementwise",
         "foreach",
-        r"multi_?tensor_?apply|(binary|unary|pointwise|ternary)_?op_?(list|scalar|functor)|multi_tensor_(scale|axpby|unscale)",
+        r"multi_?tensor_?apply|(binary|unary|pointwise|ternary)_?op_?(list|scalar|functor)|"
+        r"multi_tensor_(scale|axpby|unscale)",
         (
             "void at::native::multi_tensor_apply_kernel<at::native::TensorListMetadata<1>, at::native::BinaryOpScalarFunctor<float, 1, 1, 0>, std::multiplies<float>, float>",
             "multi_tensor_apply_kernel",
@@ -82,7 +89,9 @@ ELEMENTWISE_RULES: tuple[Rule, ...] = (
     Rule(
         "elementwise",
         "pointwise",
-        r"elementwise|element_?wise|pointwise|(^|_)(fill\w*|add|sub|mul|div|axpy|axpby|scal|scale\w*|where|arange|range|linspace|iota|compare\w*|masked_fill|clamp\w*|pow\w*|exp|log|sqrt|rsqrt|abs|neg|sin|cos|bias|set|ones|zeros?|clear|init\w*|lerp|addc(mul|div)|mask\w*|for_?each|parallel_for|transform|triu|tril|eltwise|op_?tensor\w*|sum_add|residual|accumulate|increment|advance|amp_\w*|unary|binary|plus|multiplies|polar|eye|diag\w*)(_|\d|$)|functor|op_?tensor|miopenset|sub_?tensor_?op|add_?func|scale_?packed|addbias",
+        r"elementwise|element_?wise|pointwise|"
+        r"(^|_)(fill\w*|add|sub|mul|div|axpy|axpby|scal|scale\w*|where|arange|range|linspace|iota|compare\w*|masked_fill|clamp\w*|pow\w*|exp|log|sqrt|rsqrt|abs|neg|sin|cos|bias|set|ones|zeros?|clear|init\w*|lerp|addc(mul|div)|mask\w*|for_?each|parallel_for|transform|triu|tril|eltwise|op_?tensor\w*|sum_add|residual|accumulate|increment|advance|amp_\w*|unary|binary|plus|multiplies|polar|eye|diag\w*)(_|\d|$)|"
+        r"functor|op(_?\dd)?_?tensor|miopen_?set|sub_?tensor_?op|add_?func|scale_?packed|addbias",
         (
             "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >",
             "void cudnn::ops::scalePackedTensor_kernel<float, float>",

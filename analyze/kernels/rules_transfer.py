@@ -19,7 +19,8 @@ MEMORY_RULES: tuple[Rule, ...] = (
     Rule(
         "memcpy",
         "runtime",
-        r"^copy(host|device)to(host|device)$|^(hip|cuda|cu|musa)memcpy|^zecommandlistappendmemorycopy|memcpyasync|^urenqueuemem\w*(copy|read|write)",
+        r"^copy(host|device)to(host|device)$|^(hip|cuda|cu|musa)memcpy|^zecommandlistappendmemorycopy|"
+        r"memcpyasync|^urenqueuemem\w*(copy|read|write)",
         ("CopyHostToDevice", "hipMemcpyDtoDAsync", "zeCommandListAppendMemoryCopy(M2D)"),
     ),
     Rule(
@@ -74,7 +75,8 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "deep_ep",
-        r"deep_ep::|(^|::)ep::(cuda::)?(inter|intra)node|(inter|intra)node(_ll)?::(dispatch|combine|notify|cached_notify)",
+        r"deep_ep::|(^|::)ep::(cuda::)?(inter|intra)node|"
+        r"(inter|intra)node(_ll)?::(dispatch|combine|notify|cached_notify)",
         (
             "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768>(int4*)",
             "deep_ep::internode_ll::clean_low_latency_buffer",
@@ -89,7 +91,8 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "custom_all_reduce",
-        r"cross_device|multimem|(one|two)_?shot_?(all_?reduce|reduce)|quick_?reduce|lamport|(^|_|::)(1|2)stage_all_?reduce|symm_?mem",
+        r"cross_device|multimem|(one|two)_?shot_?(all_?reduce|reduce)|quick_?reduce|lamport|"
+        r"(^|_|::)(1|2)stage_all_?reduce|symm_?mem",
         (
             "void vllm::cross_device_reduce_2stage<__half, 4>(vllm::RankData*)",
             "multimem_one_shot_all_reduce_kernel<c10::BFloat16, 16>",
@@ -100,7 +103,8 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "expert_parallel",
-        r"(^|_)(ep|moe|all2all|a2a|pplx|mori)_(\w*_)?(dispatch|combine)_(intra|inter|low|send|recv|kernel_ll|all)|moe_(comm|a2a)|(^|_)(pplx|mori)_",
+        r"(^|_)(ep|moe|all2all|a2a|pplx|mori)_(\w*_)?(dispatch|combine)_(intra|inter|low|send|recv|kernel_ll|all)|"
+        r"moe_(comm|a2a)|(^|_)(pplx|mori)_",
         ("EpDispatchIntraNodeKernel<float>", "mori::moe::EpCombineInterNodeKernel", "moeA2ADispatchKernel"),
         scope="words",
     ),

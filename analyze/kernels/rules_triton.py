@@ -130,19 +130,10 @@ TRITON_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "inductor",
-        r"^triton_tem_fused\w*flex_attention|^triton_(flex_)?(flash_)?attention",
+        r"^triton_tem_fused.*(attention|flex_decoding)|^triton_(flex_)?(flash_)?attention",
         ("triton_tem_fused_flex_attention_3",),
         scope="text",
         tensor_core="yes",
-        fused=True,
-    ),
-    Rule(
-        "attention",
-        "inductor",
-        r"^triton_tem_fused.*(attention|flex_decoding)",
-        ("triton_tem_fused_flex_attention_backward_7", "triton_tem_fused_..._flex_attention_backward_0"),
-        scope="text",
-        tensor_core="unknown",
         fused=True,
     ),
     Rule(
