@@ -61,9 +61,7 @@ class _GroupedCommand(click.Command):
 class _BatchSizes(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     name = "N,N,..."
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         """Read positive numbers separated by commas."""
         if isinstance(value, tuple):
             return value
@@ -106,9 +104,7 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     help=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
 )
-@click.option(
-    "--model", default=DEFAULT_MODEL, metavar="NAME", help="A timm model, or MODULE:FUNCTION for your own."
-)
+@click.option("--model", default=DEFAULT_MODEL, metavar="NAME", help="A timm model, or MODULE:FUNCTION for your own.")
 @click.option("--pretrained", is_flag=True, help="Trained weights (downloaded) instead of random ones.")
 @click.option(
     "--batch-size",
@@ -140,9 +136,7 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     help="Measured iterations.  "
     f"[default: {DEFAULT_ITERATIONS['cuda']} on CUDA, {DEFAULT_ITERATIONS['cpu']} on the CPU]",
 )
-@click.option(
-    "--repeat", type=click.IntRange(min=1), default=1, help="Whole measurements; shows their spread."
-)
+@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Whole measurements; shows their spread.")
 @click.option(
     "--batch-sweep",
     type=_BatchSizes(),
@@ -167,9 +161,7 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     default=None,
     help="Record the CUDA allocator's history in a pass of its own.  [default: on CUDA]",
 )
-@click.option(
-    "--snapshot-weights", is_flag=True, help="Begin that history before the model moves to the device."
-)
+@click.option("--snapshot-weights", is_flag=True, help="Begin that history before the model moves to the device.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -187,9 +179,7 @@ def capture(out: Path, *, force: bool, debug: bool, **options: Any) -> None:
     except CaptureError as error:
         _fail(error.message, error.hint)
     except KeyboardInterrupt:
-        click.echo(
-            "Interrupted: nothing half-written is left; recordings that were finished are kept.", err=True
-        )
+        click.echo("Interrupted: nothing half-written is left; recordings that were finished are kept.", err=True)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
         if debug:
@@ -234,9 +224,7 @@ def _run_recordings(loaded: _Loaded, jobs: list[tuple[Settings, Path]], *, force
         loaded.progress.print_table(loaded.summary.compare(recordings))
 
 
-def _run_sweeps(
-    loaded: _Loaded, jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool
-) -> None:
+def _run_sweeps(loaded: _Loaded, jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool) -> None:
     if options["batch_size"] or options["snapshot"] or options["snapshot_weights"] or options["stacks"]:
         raise SettingsError(
             "--batch-sweep makes no trace and no snapshot, and names the batch sizes itself.",
@@ -283,12 +271,13 @@ def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Set
 def _load() -> _Loaded:
     # Late, so that --help is at hand at once and works without torch.
     try:
-        from capture import device, output, progress, run, summary, sweep  # noqa: PLC0415
+        from capture import device, output, progress, run, summary, sweep
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.partition(".")[0] == "capture":
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "capture"):
             raise
         raise CaptureError(
-            f"capture needs {error.name}, which is not installed.", "pip install 'gpuledger[capture]'"
+            f"capture needs {package}, which is not installed.", "pip install 'gpuledger[capture]'"
         ) from error
     return _Loaded(device, output, run, sweep, summary, progress)
 

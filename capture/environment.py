@@ -102,11 +102,13 @@ class Load:
     """Work of the whole machine.
 
     Attributes:
-        average_1m: Runnable processes averaged over the minute before the recording; None where unknown.
-        busy: Whether more wanted to run than there are cores.
+        average_1m: Runnable threads averaged over the minute before the recording; None where unknown.
+        average_1m_after: The same at its end; this process has its part in it.
+        busy: Whether either is above the number of usable cores: more wanted to run than could.
     """
 
     average_1m: float | None
+    average_1m_after: float | None
     busy: bool | None
 
 
@@ -152,13 +154,18 @@ def read_threads() -> Threads:
     return Threads(torch.get_num_threads(), torch.get_num_interop_threads(), _usable_cores())
 
 
-def read_load() -> Load:
-    """Load of the machine now."""
+def read_load_average() -> float | None:
+    """Runnable threads averaged over the last minute; None where the system does not count them."""
     try:
-        average = os.getloadavg()[0]
+        return round(os.getloadavg()[0], 2)
     except (OSError, AttributeError):
-        return Load(None, None)
-    return Load(round(average, 2), average > _usable_cores())
+        return None
+
+
+def judge_load(before: float | None, after: float | None) -> Load:
+    """Set two load averages against the cores of this process."""
+    known = [average for average in (before, after) if average is not None]
+    return Load(before, after, max(known) > _usable_cores() if known else None)
 
 
 def read_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -80,9 +80,7 @@ def explain_failure(error: BaseException, settings: Settings) -> CaptureError | 
     return None
 
 
-def _place_input(
-    tensor: torch.Tensor, dtype: torch.dtype, settings: Settings, device: Device
-) -> torch.Tensor:
+def _place_input(tensor: torch.Tensor, dtype: torch.dtype, settings: Settings, device: Device) -> torch.Tensor:
     placed = tensor.to(device.torch_device)
     if placed.is_floating_point():
         placed = placed.to(dtype)

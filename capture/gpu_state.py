@@ -229,12 +229,8 @@ class GpuWatch:
         mask = self._ask(lambda nvml: int(_throttle_reader(nvml)(handle)))
         return GpuSample(
             sm_clock_mhz=self._ask(lambda nvml: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))),
-            memory_clock_mhz=self._ask(
-                lambda nvml: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM))
-            ),
-            temperature_c=self._ask(
-                lambda nvml: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
-            ),
+            memory_clock_mhz=self._ask(lambda nvml: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM))),
+            temperature_c=self._ask(lambda nvml: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))),
             power_mw=self._ask(lambda nvml: int(nvml.nvmlDeviceGetPowerUsage(handle))),
             performance_state=self._ask(lambda nvml: int(nvml.nvmlDeviceGetPerformanceState(handle))),
             throttle_mask=mask,
@@ -255,7 +251,7 @@ def open_watch(device: Device, uuid: str | None) -> GpuWatch:
     if device.type != "cuda":
         return GpuWatch(None, None, "there is no GPU in this run")
     try:
-        import pynvml  # noqa: PLC0415 - optional: everything else works without it
+        import pynvml
     except ImportError:
         return GpuWatch(None, None, "nvidia-ml-py is not installed")
     try:

@@ -38,7 +38,7 @@ class Warmup:
         iterations: Forwards run, the first call not counted.
         duration_ns: Host time they took.
         first_call_ns: Host time of the first call and its wait: libraries load, kernels are chosen.
-        steady: Whether the last two windows agreed; None where too few iterations were asked for to say.
+        steady: Whether the last two windows agreed; None where too few iterations ran to say.
         reason: Why it stopped, in words.
         cv: Standard deviation over mean of the last window; None with fewer than two iterations.
         median_ns: Median of the last window; None without iterations.
@@ -180,9 +180,7 @@ def is_steady(earlier_ns: Sequence[int], later_ns: Sequence[int]) -> bool:
     return all(_relative_spread(window) < STEADY_SPREAD for window in (earlier_ns, later_ns))
 
 
-def warm_up(
-    run: Callable[[int], Window], *, fixed_iterations: int | None = None, first_call_ns: int = 0
-) -> Warmup:
+def warm_up(run: Callable[[int], Window], *, fixed_iterations: int | None = None, first_call_ns: int = 0) -> Warmup:
     """Run windows until two in a row agree, or until the cap; or exactly so many iterations.
 
     Args:
@@ -236,9 +234,7 @@ def _warm_up_fixed(run: Callable[[int], Window], iterations: int, first_call_ns:
     window = run(iterations)
     samples = window.samples_ns
     if iterations < 2 * WINDOW_ITERATIONS:
-        return _warmup(
-            [window], first_call_ns, steady=None, reason=f"{iterations} iterations are too few to judge"
-        )
+        return _warmup([window], first_call_ns, steady=None, reason=f"{iterations} iterations are too few to judge")
     steady = is_steady(samples[-2 * WINDOW_ITERATIONS : -WINDOW_ITERATIONS], samples[-WINDOW_ITERATIONS:])
     return _warmup(
         [window],
@@ -248,17 +244,22 @@ def _warm_up_fixed(run: Callable[[int], Window], iterations: int, first_call_ns:
     )
 
 
-def _stop_reason(windows: Sequence[Window]) -> tuple[bool, str] | None:
+def _stop_reason(windows: Sequence[Window]) -> tuple[bool | None, str] | None:
     iterations = len(windows) * WINDOW_ITERATIONS
     spent_ns = sum(window.wall_ns for window in windows)
-    agreed = len(windows) > 1 and is_steady(windows[-2].samples_ns, windows[-1].samples_ns)
-    if agreed and spent_ns >= LEAST_WARMUP_NS:
+    if spent_ns < LEAST_WARMUP_NS:
+        return None
+    judged = len(windows) > 1
+    if judged and is_steady(windows[-2].samples_ns, windows[-1].samples_ns):
         return True, _verdict_words(agreed=True)
-    if iterations >= MOST_WARMUP_ITERATIONS and spent_ns >= LEAST_WARMUP_NS:
-        return agreed, f"{_verdict_words(agreed=agreed)} at the cap of {MOST_WARMUP_ITERATIONS} iterations"
-    if spent_ns >= MOST_WARMUP_NS:
-        return agreed, f"{_verdict_words(agreed=agreed)} at the cap of {MOST_WARMUP_NS // NS_PER_S} s"
-    return None
+    if iterations >= MOST_WARMUP_ITERATIONS:
+        return False, f"{_verdict_words(agreed=False)} at the cap of {MOST_WARMUP_ITERATIONS} iterations"
+    if spent_ns < MOST_WARMUP_NS:
+        return None
+    cap = f"the cap of {MOST_WARMUP_NS // NS_PER_S} s"
+    if not judged:
+        return None, f"{cap} left time for one window of {WINDOW_ITERATIONS}, too little to judge"
+    return False, f"{_verdict_words(agreed=False)} at {cap}"
 
 
 def _warmup(windows: Sequence[Window], first_call_ns: int, *, steady: bool | None, reason: str) -> Warmup:

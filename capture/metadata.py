@@ -36,7 +36,7 @@ profile               :class:`capture.profile.Profile`
 snapshot              :class:`capture.snapshot.Snapshot` | null
 gpu_state             :class:`capture.gpu_state.GpuState`; recorded is false, with a reason, without one
 threads               :class:`capture.environment.Threads`
-load                  :class:`capture.environment.Load`; when the recording began
+load                  :class:`capture.environment.Load`
 environment           {str: str}; the variables of an allow-list that are set
 ===================== ======================================================================================
 

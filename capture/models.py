@@ -101,9 +101,7 @@ def _load_timm_model(settings: Settings) -> LoadedModel:
     if not timm.is_model(settings.model):
         close = _close_names(settings.model)
         meant = f"Did you mean {', '.join(close)}? " if close else ""
-        raise ModelError(
-            f"timm has no model named {settings.model!r}.", f"{meant}timm.list_models() lists them all."
-        )
+        raise ModelError(f"timm has no model named {settings.model!r}.", f"{meant}timm.list_models() lists them all.")
     module = _create_timm(settings).eval()
     resolve: Callable[..., Any] = resolve_model_data_config
     size = resolve(module)["input_size"]
@@ -134,18 +132,14 @@ def _create_timm(settings: Settings) -> torch.nn.Module:
 
 def _load_user_model(settings: Settings, module_name: str, function_name: str) -> LoadedModel:
     if settings.pretrained:
-        raise SettingsError(
-            "--pretrained is for timm's models.", f"Load the weights inside {settings.model} instead."
-        )
+        raise SettingsError("--pretrained is for timm's models.", f"Load the weights inside {settings.model} instead.")
     function = _find_function(settings.model, module_name, function_name)
     takes_batch = "batch_size" in inspect.signature(function).parameters
     wanted = settings.batch_size or DEFAULT_BATCH_SIZE
     try:
         made = function(batch_size=wanted) if takes_batch else function()
     except Exception as error:
-        raise ModelError(
-            f"{settings.model} failed: {first_line(error)}", "Call it alone to see where."
-        ) from error
+        raise ModelError(f"{settings.model} failed: {first_line(error)}", "Call it alone to see where.") from error
     return _check_user_model(settings, made)
 
 
@@ -217,9 +211,7 @@ def _configured_size(model: str, module: torch.nn.Module) -> tuple[int, ...]:
     )
 
 
-def _with_random_input(
-    module: torch.nn.Module, size: tuple[int, ...], batch_size: int, source: str
-) -> LoadedModel:
+def _with_random_input(module: torch.nn.Module, size: tuple[int, ...], batch_size: int, source: str) -> LoadedModel:
     batch = torch.randn(batch_size, *size)
     return LoadedModel(module, (batch,), {}, int(batch.shape[0]), source)
 

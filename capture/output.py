@@ -32,9 +32,7 @@ def check_target(target: Path, *, force: bool) -> None:
     if taken and not target.is_dir():
         raise OutputError(f"{target} exists and is not a folder.", "Choose another --out.")
     if taken and not force:
-        raise OutputError(
-            f"{target} already holds a recording.", "Use --force to overwrite it, or another --out."
-        )
+        raise OutputError(f"{target} already holds a recording.", "Use --force to overwrite it, or another --out.")
 
 
 @contextmanager
@@ -99,6 +97,4 @@ def _umask() -> int:
 
 
 def _unusable(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"Cannot write {path}: {error.strerror or error}.", "Choose another folder with --out."
-    )
+    return OutputError(f"Cannot write {path}: {error.strerror or error}.", "Choose another folder with --out.")

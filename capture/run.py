@@ -141,9 +141,7 @@ def capture_run(
     return Recording(folder, tuple(names), block)
 
 
-def measure_latency(
-    settings: Settings, tell: Tell = say_nothing, device: Device | None = None
-) -> Measurement:
+def measure_latency(settings: Settings, tell: Tell = say_nothing, device: Device | None = None) -> Measurement:
     """Only build, warm-up and latency.
 
     Raises:
@@ -178,7 +176,7 @@ def shorten(measurement: Measurement) -> Repeat:
 
 
 def _record(bench: Bench, staging: Path) -> Block:
-    load = environment.read_load()
+    load_before = environment.read_load_average()
     passes = _run_passes(bench, staging)
     settings, loaded, last = bench.settings, passes.loaded, passes.measurements[-1]
     return Block(
@@ -213,7 +211,7 @@ def _record(bench: Bench, staging: Path) -> Block:
         snapshot=passes.snapshot,
         gpu_state=bench.watch.state(),
         threads=environment.read_threads(),
-        load=load,
+        load=environment.judge_load(load_before, environment.read_load_average()),
         environment=environment.read_environment(),
     )
 

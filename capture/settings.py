@@ -106,9 +106,7 @@ def check_amp(precisions: tuple[Precision, ...], *, amp: bool) -> None:
         SettingsError: Autocast has nothing to cast to.
     """
     if amp and not set(precisions) & set(HALF_PRECISIONS):
-        raise SettingsError(
-            "--amp needs a half precision to cast to.", "Add --precision fp16 or --precision bf16."
-        )
+        raise SettingsError("--amp needs a half precision to cast to.", "Add --precision fp16 or --precision bf16.")
 
 
 def check_capability(settings: Settings, capability: tuple[int, int], name: str) -> None:

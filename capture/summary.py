@@ -39,14 +39,10 @@ def describe(recording: Recording) -> str:
     lines = [_headline(block)]
     lines += _row("Latency", _latency_text(block.latency))
     if block.repeat_p50_spread is not None:
-        lines += _row(
-            "Repeats", f"{len(block.repeats)} whole runs, medians {_percent(block.repeat_p50_spread)} apart"
-        )
+        lines += _row("Repeats", f"{len(block.repeats)} whole runs, medians {_percent(block.repeat_p50_spread)} apart")
     lines += _row("Throughput", f"{format_number(block.latency.throughput_samples_per_s)} samples/s")
     if block.latency.peak_allocated_bytes is not None:
-        lines += _row(
-            "Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated"
-        )
+        lines += _row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated")
     lines += _row("Warm-up", _warmup_text(block))
     lines += _row("Trace", _trace_text(block))
     lines += _row("Warnings", *list_warnings(block))
@@ -58,14 +54,14 @@ def describe(recording: Recording) -> str:
 def list_warnings(block: Block) -> list[str]:
     """What a reader must know before trusting the numbers."""
     warnings = []
-    if block.warmup.steady is False:
-        warnings.append(f"not steady: {block.warmup.reason}")
+    if not block.warmup.steady:
+        words = "steadiness unknown" if block.warmup.steady is None else "not steady"
+        warnings.append(f"{words}: {block.warmup.reason}")
     if block.output_finite is False:
         warnings.append("the output holds inf or nan")
     if block.load.busy:
-        warnings.append(
-            f"the machine was busy: load {block.load.average_1m} on {block.threads.usable_cores} cores"
-        )
+        averages = f"load {block.load.average_1m} before, {block.load.average_1m_after} after"
+        warnings.append(f"the machine was busy: {averages}, on {block.threads.usable_cores} cores")
     warnings += [f"clocks: {reason}" for reason in block.gpu_state.unstable]
     if block.device.type == "cuda" and not block.gpu_state.recorded:
         warnings.append(f"clocks not recorded: {block.gpu_state.reason}")
@@ -164,7 +160,7 @@ def _latency_text(latency: Latency) -> str:
 
 def _warmup_text(block: Block) -> str:
     verdict = {True: "steady", False: "not steady", None: "not judged"}[block.warmup.steady]
-    return f"{verdict} after {block.warmup.iterations} iterations: {block.warmup.reason}"
+    return f"{verdict} after {block.warmup.iterations} iterations, {format_time(block.warmup.duration_ns)}"
 
 
 def _trace_text(block: Block) -> str:
@@ -182,11 +178,7 @@ def _file_text(path: Path) -> str:
 
 def _row(label: str, *values: str) -> list[str]:
     labels = [label, *[""] * (len(values) - 1)]
-    return (
-        [f"  {name:<{_LABEL_WIDTH}} {value}" for name, value in zip(labels, values, strict=True)]
-        if values
-        else []
-    )
+    return [f"  {name:<{_LABEL_WIDTH}} {value}" for name, value in zip(labels, values, strict=True)] if values else []
 
 
 def _spread_cells(latency: Latency, divisor: int) -> list[str]:
@@ -219,7 +211,7 @@ def _fitting_unit(time_ns: float) -> tuple[int, str]:
 
 
 def _table(columns: Sequence[str]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for index, column in enumerate(columns):
         table.add_column(Text(column), justify="right" if index else "left", no_wrap=True)
     return table

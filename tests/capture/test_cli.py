@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+from capture import cli, run
+from capture.cli import EXIT_INTERRUPTED, EXIT_UNUSABLE
+from capture.errors import OutOfMemoryError
+from capture.metadata import read_block
+from capture.settings import Settings
+from tests.capture.conftest import TINY
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("--model", TINY, "--batch-size", "2", "--warmup", "1", "--iterations", "3", "--device", "cpu")
+
+
+def _capture(*args: object) -> Result:
+    return CliRunner().invoke(cli.capture, [str(arg) for arg in args])
+
+
+def _process(*args: object, code: str = "from capture.cli import main; main()") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *[str(arg) for arg in args]]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_has_the_purpose_then_examples_then_every_option() -> None:
+    result = _capture("-h")
+    assert result.exit_code == 0
+    lines = [line.strip() for line in result.output.splitlines() if line.strip()]
+    assert lines[1].startswith("Record a PyTorch model")
+    assert lines[2] == "Examples:"
+    for param in cli.capture.params:
+        assert param.opts[-1] in result.output, f"{param.name} is in no group"
+    assert result.output == _capture("--help").output
+    for default in ("vit_tiny_patch16_224", "fp32", "runs", "auto"):
+        assert f"default: {default}" in " ".join(result.output.split())
+
+
+def test_every_setting_has_an_option() -> None:
+    renamed = {
+        "precision": "precisions",
+        "compile": "compile_model",
+        "shapes": "no_shapes",
+        "memory_events": "no_memory_events",
+    }
+    options = {param.name for param in cli.capture.params}
+    assert {renamed.get(field.name, field.name) for field in fields(Settings)} <= options
+
+
+def test_help_is_there_at_once_and_needs_no_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['timm'] = None\nfrom capture.cli import main\nmain(['--help'])"
+    )
+    begin = time.perf_counter()
+    done = _process(code=code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Examples:" in done.stdout
+    assert time.perf_counter() - begin < 3  # 0.15 s on an idle machine; importing torch alone takes longer
+
+
+@pytest.mark.parametrize("missing", ["torch", "timm", "rich"])
+def test_what_is_not_installed_is_named_with_the_command_that_installs_it(missing: str) -> None:
+    code = f"import sys; sys.modules['{missing}'] = None\nfrom capture.cli import main\nmain(['--device', 'cpu'])"
+    done = _process(code=code)
+    assert done.returncode == EXIT_UNUSABLE
+    assert done.stderr.splitlines() == [
+        f"Error: capture needs {missing}, which is not installed.",
+        "Hint: pip install 'gpuledger[capture]'",
+    ]
+
+
+def test_one_precision_goes_into_its_own_folder(tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    result = _capture(*QUICK, "--out", out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert sorted(path.name for path in (out / "fp32").iterdir()) == ["run.json", "trace.json.gz"]
+    assert f"analyze {out / 'fp32' / 'trace.json.gz'}" in result.stdout
+    assert "against" not in result.stdout  # nothing to compare with
+
+
+def test_several_precisions_are_compared(tmp_path: Path) -> None:
+    result = _capture(*QUICK, "--out", tmp_path, "--precision", "fp32", "--precision", "bf16", "--precision", "fp16")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bf16", "fp16", "fp32"]
+    table = result.stdout[result.stdout.rindex("analyze") :].partition("\n")[2]
+    assert [name in table for name in ("fp32", "bf16", "fp16", "samples/s")] == [True] * 4
+    assert max(len(line) for line in table.splitlines()) <= 80
+
+
+def test_a_precision_given_twice_runs_once(tmp_path: Path) -> None:
+    result = _capture(*QUICK, "--out", tmp_path, "--precision", "fp32", "--precision", "fp32")
+    assert result.stdout.count("Latency") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--seed", "3"], {"seed": 3}),
+        (["--precision", "bf16"], {"precision": "bf16", "dtype": "bfloat16"}),
+        (["--precision", "fp16", "--amp"], {"amp": True, "autocast_dtype": "float16"}),
+        (["--channels-last"], {"channels_last": True}),
+        (["--repeat", "2"], {}),
+        (["--warmup", "4"], {"warmup.iterations": 4}),
+        (["--iterations", "7"], {"latency.n": 7}),
+        (["--steps", "2"], {"profile.steps": 2}),
+        (["--stacks"], {"profile.with_stack": True}),
+        (["--no-shapes"], {"profile.record_shapes": False}),
+        (["--no-memory-events"], {"profile.profile_memory": False}),
+        (["--no-snapshot"], {"snapshot": None}),
+        (["--device", "cpu"], {"device.type": "cpu"}),
+        (["--batch-size", "3"], {"batch_size": 3}),
+        (["--model", "tests.capture.example_models:tiny_at_batch"], {"model_source": "user"}),
+        (["--debug"], {}),
+    ],
+)
+def test_options_with_a_meaning_on_the_cpu(tmp_path: Path, options: list[str], expected: dict[str, Any]) -> None:
+    result = _capture(*QUICK, "--out", tmp_path, *options)
+    assert result.exit_code == 0, result.output
+    (folder,) = tmp_path.iterdir()
+    stored: dict[str, Any] = read_block(folder / "trace.json.gz")
+    for path, value in expected.items():
+        found: Any = stored
+        for key in path.split("."):
+            found = found[key]
+        assert found == value, path
+    if "--repeat" in options:
+        assert len(stored["repeats"]) == 2
+        assert "2 whole runs" in result.stdout
+
+
+def test_the_device_that_is_there_is_taken_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = _capture(*QUICK[:-2], "--out", tmp_path)
+    assert result.exit_code == 0
+    assert result.stderr == "No CUDA device was found: recording on the CPU.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--precision", "tf32"], "--precision tf32 cannot be had on the CPU"),
+        (["--precision", "fp32", "--precision", "tf32"], "--precision tf32 cannot be had on the CPU"),
+        (["--cuda-graph"], "--cuda-graph cannot be had on the CPU"),
+        (["--snapshot"], "--snapshot cannot be had on the CPU"),
+        (["--snapshot-weights"], "--snapshot-weights cannot be had on the CPU"),
+        (["--cudnn-benchmark"], "--cudnn-benchmark cannot be had on the CPU"),
+        (["--amp"], "--amp needs a half precision"),
+        (["--model", "vit_tny_patch16_224"], "timm has no model named 'vit_tny_patch16_224'"),
+        (["--model", "no_such_module:build"], "No module named 'no_such_module'"),
+        (["--batch-sweep", "1,2"], "--batch-sweep makes no trace"),
+        (["--precision", "fp64"], "Invalid value for '--precision'"),
+        (["--batch-size", "0"], "Invalid value for '--batch-size'"),
+        (["--batch-sweep", "1,two"], "not a list of batch sizes"),
+        (["--batch-sweep", "0"], "not a list of batch sizes"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_what_cannot_be_had_ends_with_2_and_a_reason(tmp_path: Path, options: list[str], words: str) -> None:
+    out = tmp_path / "runs"
+    result = _capture(*QUICK, "--out", out, *options)
+    assert result.exit_code == EXIT_UNUSABLE
+    assert words in result.stderr
+    assert result.stdout == ""
+    assert not out.exists()
+
+
+def test_cuda_that_is_not_there_ends_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = _capture(*QUICK[:-1], "cuda", "--out", tmp_path)
+    assert result.exit_code == EXIT_UNUSABLE
+    assert "finds no usable CUDA device" in result.stderr
+
+
+def test_an_existing_recording_is_kept_without_force(tmp_path: Path) -> None:
+    assert _capture(*QUICK, "--out", tmp_path).exit_code == 0
+    before = (tmp_path / "fp32" / "run.json").read_bytes()
+    refused = _capture(*QUICK, "--out", tmp_path, "--precision", "bf16", "--precision", "fp32")
+    assert refused.exit_code == EXIT_UNUSABLE
+    assert "--force" in refused.stderr
+    assert (tmp_path / "fp32" / "run.json").read_bytes() == before
+    assert not (tmp_path / "bf16").exists()  # refused before the first recording began
+    assert _capture(*QUICK, "--out", tmp_path, "--force").exit_code == 0
+    assert (tmp_path / "fp32" / "run.json").read_bytes() != before
+
+
+def test_a_folder_that_cannot_be_written_ends_with_2(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = _capture(*QUICK, "--out", tmp_path / "file" / "runs")
+    assert result.exit_code == EXIT_UNUSABLE
+    assert "Cannot write" in result.stderr
+
+
+def test_out_of_memory_ends_with_2_and_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise OutOfMemoryError("Out of memory: it does not fit.", "Use a smaller --batch-size.")
+
+    monkeypatch.setattr(run, "capture_run", fail)
+    result = _capture(*QUICK, "--out", tmp_path)
+    assert result.exit_code == EXIT_UNUSABLE
+    assert result.stderr == "Error: Out of memory: it does not fit.\nHint: Use a smaller --batch-size.\n"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_bug_of_ours_ends_with_2_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, debug: bool) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(run, "capture_run", fail)
+    result = _capture(*QUICK, "--out", tmp_path, *(["--debug"] if debug else []))
+    assert result.exit_code == EXIT_UNUSABLE
+    assert "Internal error, please report it: KeyError" in result.stderr
+    assert ("Traceback" in result.stderr) is debug
+
+
+def test_a_sweep_over_batch_sizes(tmp_path: Path) -> None:
+    result = _capture(
+        "--model",
+        TINY,
+        "--warmup",
+        1,
+        "--iterations",
+        3,
+        "--device",
+        "cpu",
+        "--batch-sweep",
+        "1,2,4",
+        "--out",
+        tmp_path,
+    )
+    assert result.exit_code == 0, result.output
+    assert "Throughput st" in result.stdout
+    assert len(json.loads((tmp_path / "fp32" / "sweep.json").read_text())["rows"]) == 3
+    assert not (tmp_path / "fp32" / "trace.json.gz").exists()
+
+
+def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """A real signal in the middle of a real run, whose first precision was already finished."""
+    out = tmp_path / "runs"
+    assert _capture(*QUICK, "--out", out, "--precision", "bf16").exit_code == 0
+    endless = ("--model", TINY, "--batch-size", "2", "--iterations", "1000000", "--device", "cpu", "--out", str(out))
+    process = subprocess.Popen([sys.executable, "-m", "capture", *endless], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 40
+    while not list(out.glob(".fp32.*.partial")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=40)
+    assert process.returncode == EXIT_INTERRUPTED
+    assert err.splitlines() == ["Interrupted: nothing half-written is left; recordings that were finished are kept."]
+    assert [path.name for path in out.iterdir()] == ["bf16"]
+    assert sorted(os.listdir(out / "bf16")) == ["run.json", "trace.json.gz"]

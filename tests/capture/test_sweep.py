@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from capture import sweep
+from capture.device import CpuDevice
+from capture.errors import OutOfMemoryError
+from capture.latency import Isolated, Measurement, Warmup, Window, summarize
+from capture.run import Tell
+from capture.settings import Settings
+from capture.sweep import SweepRow, find_saturation, run_sweep
+
+US = 1000
+
+
+def _row(batch_size: int, duration_ns: int | None) -> SweepRow:
+    latency = None
+    if duration_ns is not None:
+        latency = summarize(Window((duration_ns,), duration_ns), Isolated((1,), (1,)), batch_size, CpuDevice())
+    return SweepRow(batch_size, latency, None, (), None)
+
+
+def test_throughput_stops_growing_at_95_percent_of_the_highest() -> None:
+    # samples per ms: 1, 1.9, 3.8, 4.0, 3.9
+    rows = [_row(1, 1000 * US), _row(2, 1053 * US), _row(4, 1052 * US), _row(8, 2000 * US), _row(16, 4103 * US)]
+    assert find_saturation(rows) == (4, False)
+
+
+def test_throughput_may_still_grow_at_the_largest_batch() -> None:
+    assert find_saturation([_row(1, 1000 * US), _row(2, 1000 * US)]) == (2, True)
+
+
+def test_a_batch_that_did_not_fit_ends_the_growth() -> None:
+    assert find_saturation([_row(1, 1000 * US), _row(2, 1000 * US), _row(4, None)]) == (2, False)
+
+
+def test_nothing_measured() -> None:
+    assert find_saturation([_row(1, None)]) == (None, False)
+
+
+def test_a_sweep_on_the_cpu(quick: Settings, tmp_path: Path) -> None:
+    stages: list[str] = []
+    result = run_sweep(replace(quick, batch_size=None), (4, 1, 2, 2), tmp_path / "fp32", tell=stages.append)
+    assert [row.batch_size for row in result.rows] == [1, 2, 4]
+    assert stages[0] == "batch 1: building the model"
+    stored = json.loads((tmp_path / "fp32" / "sweep.json").read_text())
+    assert [row["batch_size"] for row in stored["rows"]] == [1, 2, 4]
+    assert stored["rows"][0]["latency"]["n"] == 4
+    assert stored["settings"]["precision"] == "fp32"
+    assert [path.name for path in (tmp_path / "fp32").iterdir()] == ["sweep.json"]
+
+
+def _fits_up_to(largest: int) -> object:
+    def measure(settings: Settings, tell: Tell) -> Measurement:
+        assert settings.batch_size is not None
+        if settings.batch_size > largest:
+            raise OutOfMemoryError("Out of memory")
+        latency = summarize(Window((1000,), 1000), Isolated((1,), (1,)), settings.batch_size, CpuDevice())
+        return Measurement(Warmup(0, 0, 0, None, "", None, None), latency, settings.batch_size)
+
+    return measure
+
+
+def test_a_batch_that_does_not_fit_ends_the_sweep_with_a_row(
+    quick: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "measure_latency", _fits_up_to(2))
+    result = run_sweep(quick, (1, 2, 4, 8), tmp_path / "fp32")
+    assert [(row.batch_size, row.latency is not None) for row in result.rows] == [(1, True), (2, True), (4, False)]
+    assert (result.saturated_batch_size, result.still_growing) == (2, False)
+
+
+def test_a_first_batch_that_does_not_fit_is_an_error(
+    quick: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "measure_latency", _fits_up_to(0))
+    with pytest.raises(OutOfMemoryError):
+        run_sweep(quick, (1, 2), tmp_path / "fp32")
+    assert not list(tmp_path.iterdir())
