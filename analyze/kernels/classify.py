@@ -93,7 +93,5 @@ def kind_of(kernel: KernelName, rule: Rule | None) -> KernelKind:
     if rule is None:
         return UNRECOGNISED
     precision = rule.precision or precision_of(kernel, rule.category)
-    tensor_core = (
-        _TENSOR_CORE[rule.tensor_core] if rule.tensor_core else uses_matrix_unit(kernel, rule.category)
-    )
+    tensor_core = _TENSOR_CORE[rule.tensor_core] if rule.tensor_core else uses_matrix_unit(kernel, rule.category)
     return KernelKind(rule.category, rule.family, precision, tensor_core, rule.fused)

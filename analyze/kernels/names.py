@@ -11,8 +11,6 @@ MAX_MATCHED_CHARACTERS = 1_500
 
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}|_GLOBAL__N__[0-9a-zA-Z_]+")
 _SUFFIX = re.compile(r"(\.kd|\s*\[clone [^\]]*\]|\[SIMD\d+.*\])+\s*$")
-_NSYS_CAST = re.compile(r"\((?:int|bool|long|unsigned int|unsigned long|unsigned char)\)(?=-?\d)")
-_LITERAL_SUFFIX = re.compile(r"(?<=\d)(?:u|ul|l|ull)(?=[,>\s])")
 _COMPOUNDS = (
     ("MoE", "Moe"),
     ("RoPE", "Rope"),
@@ -26,10 +24,8 @@ _CAMEL_LOWER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CAMEL_UPPER = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
 _MANGLED_LENGTH = re.compile(r"[0-9]{1,4}")
-_MANGLED_LITERAL = re.compile(r"L[a-z]n?[0-9]+E|E[0-9]+E|[ST][0-9A-Z]*_")
-_LAUNCHER = re.compile(
-    r"(^|::)(device_kernel|kernel2?|kentry|_kernel_agent|trampoline_kernel|static_kernel)$", re.I
-)
+_MANGLED_LITERAL = re.compile(r"L[a-z]n?[0-9]+E|E[0-9]+E|[ST][0-9A-Z]*_|DF[0-9]+[_b]")
+_LAUNCHER = re.compile(r"(^|::)(device_kernel|kernel2?|kentry|_kernel_agent|trampoline_kernel|static_kernel)$", re.I)
 # A launcher's first template argument is the kernel; what follows in it are the kernel's own parameters.
 _LAUNCHED_CHARACTERS = 240
 _BRACKET = re.compile(r"[<>(){}\[\]]")
@@ -79,10 +75,7 @@ def to_words(identifier: str) -> str:
 
 
 def _clean(raw: str) -> str:
-    name = _SUFFIX.sub("", raw.strip())
-    name = _ANONYMOUS.sub("anonymous", name)
-    name = _NSYS_CAST.sub("", name)
-    return _LITERAL_SUFFIX.sub("", name)
+    return _ANONYMOUS.sub("anonymous", _SUFFIX.sub("", raw.strip()))
 
 
 def _drop_parameters(name: str) -> str:

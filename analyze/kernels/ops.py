@@ -1,7 +1,7 @@
 """What the work of an operator is for: the launching op, its parents and the modules around it.
 
-A kernel says what it computes; only the op says what for. The batched GEMM of an unfused attention is `gemm` by kernel and
-`attention` by op.
+A kernel says what it computes; only the op says what for. The batched GEMM of an unfused attention is `gemm` by
+kernel and `attention` by op.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ _ENGINE = re.compile(r"^autograd::engine::evaluate_function: ")
 _BACKWARD = re.compile(r"_?backward(_?for_\w+|_data|_input|_elemt|_reduce|_overrideable)?\d*$")
 _NATIVE = re.compile(r"^(?:aten|prims|quantized|torchvision|profiler)::")
 _ATTENTION_MODULE = re.compile(r"attention|attn|mha$", re.IGNORECASE)
-_MOE_MODULE = re.compile(
-    r"(moe|experts?|mixture\w*)(sparse)?_?(block|layer|mlp|gate|router)?$", re.IGNORECASE
-)
+_MOE_MODULE = re.compile(r"(moe|experts?|mixture\w*)(sparse)?_?(block|layer|mlp|gate|router)?$", re.IGNORECASE)
 
 _LAYERS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("normalization", re.compile(r"norm([123]d)?$")),
     (
         "activation",
-        re.compile(
-            r"(^|_)((ge|si|re|e|se|quick_ge|leaky_re|p_?re)_?lu6?|sigmoid|tanh|mish|hardswish|activation)$"
-        ),
+        re.compile(r"(^|_)((ge|si|re|e|se|quick_ge|leaky_re|p_?re)_?lu6?|sigmoid|tanh|mish|hardswish|activation)$"),
     ),
     ("elementwise", re.compile(r"rotary|rope(_|$)")),
 )
@@ -55,58 +51,48 @@ _COMPOSITES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("softmax", re.compile(r"(^|_)(log_)?softmax$")),
     (
         "rng",
-        re.compile(
-            r"(^|_)(dropout|bernoulli|randn?|normal|uniform|multinomial|randperm|randint|exponential)$"
-        ),
+        re.compile(r"(^|_)(dropout|bernoulli|randn?|normal|uniform|multinomial|randperm|randint|exponential)$"),
     ),
     ("pooling", re.compile(r"(^|_)(max|avg|adaptive_\w+|fractional_\w+|lp)_?pool")),
     (
         "activation",
-        re.compile(
-            r"^(relu6?|leaky_relu|gelu|silu|sigmoid|log_sigmoid|tanh|elu|selu|celu|mish|softplus|glu)$"
-        ),
+        re.compile(r"^(relu6?|leaky_relu|gelu|silu|sigmoid|log_sigmoid|tanh|elu|selu|celu|mish|softplus|glu)$"),
     ),
     (
         "activation",
-        re.compile(
-            r"^(hardtanh|hardswish|hardsigmoid|softshrink|hardshrink|prelu|rrelu|threshold|softsign)$"
-        ),
+        re.compile(r"^(hardtanh|hardswish|hardsigmoid|softshrink|hardshrink|prelu|rrelu|threshold|softsign)$"),
     ),
     (
         "gemm",
-        re.compile(
-            r"^(linear|addmm|mm|bmm|baddbmm|addmv|mv|matmul|scaled_mm|int_mm|grouped_mm|einsum|dot|addbmm)$"
-        ),
+        re.compile(r"^(linear|addmm|mm|bmm|baddbmm|addmv|mv|matmul|scaled_mm|int_mm|grouped_mm|einsum|dot|addbmm)$"),
     ),
     (
         "reduction",
-        re.compile(
-            r"(^|_)(cross_entropy\w*|nll_loss\w*|mse_loss|l1_loss|ctc_loss|kl_div|binary_cross_entropy\w*)$"
-        ),
+        re.compile(r"(^|_)(cross_entropy\w*|nll_loss\w*|mse_loss|l1_loss|ctc_loss|kl_div|binary_cross_entropy\w*)$"),
     ),
     (
         "embedding_gather",
-        re.compile(
-            r"^(embedding(_bag|_dense)?|index(_\w+)?|gather|scatter(_\w+)?|take\w*|repeat_interleave)$"
-        ),
+        re.compile(r"^(embedding(_bag|_dense)?|index(_\w+)?|gather|scatter(_\w+)?|take\w*|repeat_interleave)$"),
     ),
     ("sort_topk", re.compile(r"^(sort|argsort|topk|kthvalue|msort)$")),
 )
 _PRIMITIVES: dict[str, str] = {
     op: category
     for category, ops in {
-        "reduction": "sum mean amax amin max min argmax argmin prod norm vector_norm linalg_vector_norm linalg_norm var std "
-        "var_mean std_mean cumsum cumprod logsumexp all any count_nonzero histc bincount foreach_norm",
-        "copy_layout": "copy clone contiguous cat stack to _to_copy to_copy pad constant_pad_nd reflection_pad2d im2col "
-        "col2im roll flip repeat tile pixel_shuffle pixel_unshuffle unfold fold type_as reshape split_with_sizes_copy",
-        "elementwise": "add sub mul div rsub neg pow sqrt rsqrt exp log log2 log1p sin cos abs sign sgn reciprocal clamp "
-        "clamp_min clamp_max maximum minimum where masked_fill fill zero eq ne lt le gt ge logical_and logical_or "
-        "logical_not bitwise_and bitwise_or bitwise_not addcmul addcdiv lerp floor ceil round nan_to_num isnan isinf "
-        "isfinite arange linspace full full_like zeros zeros_like ones ones_like remainder fmod erf atan2 tril triu "
-        "square foreach_add foreach_mul foreach_div foreach_sqrt foreach_addcmul foreach_addcdiv foreach_lerp logit",
+        "reduction": "sum mean amax amin max min argmax argmin prod norm vector_norm linalg_vector_norm linalg_norm "
+        "var std var_mean std_mean cumsum cumprod logsumexp all any count_nonzero histc bincount foreach_norm",
+        "copy_layout": "copy clone contiguous cat stack to to_copy pad constant_pad_nd reflection_pad2d im2col col2im "
+        "roll flip repeat tile pixel_shuffle pixel_unshuffle unfold fold type_as reshape split_with_sizes_copy "
+        "local_scalar_dense item",
+        "elementwise": "add sub mul div rsub neg pow sqrt rsqrt exp log log2 log1p sin cos abs sign sgn reciprocal "
+        "clamp clamp_min clamp_max maximum minimum where masked_fill fill zero eq ne lt le gt ge logical_and "
+        "logical_or logical_not bitwise_and bitwise_or bitwise_not addcmul addcdiv lerp floor ceil round nan_to_num "
+        "isnan isinf isfinite arange linspace full full_like zeros zeros_like ones ones_like remainder fmod erf "
+        "atan2 tril triu square logit foreach_add foreach_mul foreach_div foreach_sqrt foreach_addcmul "
+        "foreach_addcdiv foreach_lerp",
         "rng": "random cauchy log_normal geometric poisson native_dropout",
-        "other": "upsample_nearest2d upsample_bilinear2d upsample_nearest1d upsample_bicubic2d grid_sampler_2d fft_r2c "
-        "fft_c2c fft_c2r nonzero unique unique2 searchsorted bucketize linalg_solve linalg_inv nms",
+        "other": "upsample_nearest2d upsample_bilinear2d upsample_nearest1d upsample_bicubic2d grid_sampler_2d "
+        "fft_r2c fft_c2c fft_c2r nonzero unique unique2 searchsorted bucketize linalg_solve linalg_inv nms",
     }.items()
     for op in ops.split()
 }
@@ -161,9 +147,9 @@ def _from_module(modules: Sequence[str]) -> str | None:
     if _ATTENTION_MODULE.search(words):
         return "attention"
     plain = {"linear": "gemm", "embedding": "embedding_gather"}
-    return next(
-        (category for word, category in plain.items() if word in words.split("_")), None
-    ) or _any_category([words])
+    return next((category for word, category in plain.items() if word in words.split("_")), None) or _any_category(
+        [words]
+    )
 
 
 def _any_matches(pattern: re.Pattern[str], names: Iterable[str]) -> bool:

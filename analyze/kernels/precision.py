@@ -1,8 +1,8 @@
 """Precision and matrix-unit use, read from the markers in kernel names.
 
-There are two kinds of markers. Matrix kernels spell their operand types in identifiers (`s16816gemm_bf16`, `nvjet_tst`,
-`Cijk_..._HHS_BH`). Everything else is a C++ template whose type arguments are those of the tensors; fp32 beside a 16-bit
-type is only the type that the arithmetic is done in.
+There are two kinds of markers. Matrix kernels spell their operand types in identifiers (`s16816gemm_bf16`,
+`nvjet_tst`, `Cijk_..._HHS_BH`). Everything else is a C++ template whose type arguments are those of the tensors; fp32
+beside a 16-bit type is only the type that the arithmetic is done in.
 """
 
 from __future__ import annotations
@@ -22,24 +22,29 @@ def _markers(*pairs: tuple[str, str]) -> Markers:
 
 
 _XMMA_TYPES = r"tf32|bf16|f16|f32|f64|e4m3|e5m2|e2m1|i8|i32|u8"
-_XMMA = re.compile(
-    rf"_(?:{_XMMA_TYPES})(?:{_XMMA_TYPES})_({_XMMA_TYPES})(?:{_XMMA_TYPES})_(?:{_XMMA_TYPES})(?:_|$)"
-)
+_XMMA = re.compile(rf"_(?:{_XMMA_TYPES})(?:{_XMMA_TYPES})_({_XMMA_TYPES})(?:{_XMMA_TYPES})_(?:{_XMMA_TYPES})(?:_|$)")
 _TRTLLM_GEN = re.compile(
-    r"^(?:bmm|gemm)_[a-z0-9]+_((?:mx)?(?:e4m3|e2m1|bfloat16|fp16|int4))((?:mx)?(?:e4m3|e2m1|bfloat16|fp16|int4)|)_"
+    r"^(?:bmm|gemm)_[a-z0-9]+_((?:mx)?(?:e4m3|e2m1|bfloat16|fp16|int4))((?:mx)?(?:e4m3|e2m1|bfloat16|"
+    r"fp16|int4)|)_"
 )
 _TYPE_NAMES = {
-    **{
-        "f32": "fp32",
-        "fp32": "fp32",
-        "tf32": "tf32",
-        "f64": "fp64",
-        "i8": "int8",
-        "u8": "int8",
-        "i32": UNKNOWN,
-    },
-    **{"bf16": "bf16", "bfloat16": "bf16", "f16": "fp16", "fp16": "fp16", "int4": "mixed"},
-    **{"e4m3": "fp8", "e5m2": "fp8", "mxe4m3": "fp8", "e2m1": "fp4", "mxe2m1": "fp4"},
+    "f32": "fp32",
+    "fp32": "fp32",
+    "tf32": "tf32",
+    "f64": "fp64",
+    "i8": "int8",
+    "u8": "int8",
+    "i32": UNKNOWN,
+    "bf16": "bf16",
+    "bfloat16": "bf16",
+    "f16": "fp16",
+    "fp16": "fp16",
+    "int4": "mixed",
+    "e4m3": "fp8",
+    "e5m2": "fp8",
+    "mxe4m3": "fp8",
+    "e2m1": "fp4",
+    "mxe2m1": "fp4",
 }
 
 # Tried on names in which the type letters stand at a known place.
@@ -105,14 +110,13 @@ _MMA_SHAPE = re.compile(r"([sdhi])(884|1688|16816|8816|16832|161616|16864)(?=[a-
 _SIMT_GEMM = re.compile(r"(?:^|[_<:])(gc|[sdczhi])gemm(?:3m)?(?=_|ex|kernel|<|$)")
 _SIMT_PRECISION = {"gc": "fp32", "s": "fp32", "d": "fp64", "c": "fp32", "z": "fp64", "h": "fp16", "i": "int8"}
 
-_COPY_CAST = re.compile(
-    r"withcast|tofloat32_copy|float(?:16|8_\w+|32)_copy_kernel|gpu_kernel_impl<[^<]*copy_"
-)
+_COPY_CAST = re.compile(r"withcast|tofloat32_copy|float(?:16|8_\w+|32)_copy_kernel|gpu_kernel_impl<[^<]*copy_")
 _LOAD_CAST = re.compile(r"loadwithcast|storewithcast")
 _DISABLED_ENUM = re.compile(r"\([a-z_0-9:]*fp8[a-z_0-9]*\)0")
 
 _MATRIX_UNIT = re.compile(
-    r"[sdhi](?:884|1688|16816|8816|16832|161616|16864)(?:[a-z_]|$)|tensor\d+x\d+x\d+|warpgroupsize|[hiq]g?mma|wgmma|"
+    r"[sdhi](?:884|1688|16816|8816|16832|161616|16864)(?:[a-z_]|$)|tensor\d+x\d+x\d+|"
+    r"warpgroupsize|[hiq]g?mma|wgmma|"
     r"tensorop|wmma|xdl|mfma|gtcx?\d?_|gmma|tcgen05|umma|_mi\d+x\d+x|dpas|joint_matrix|xmx|collectivemma"
 )
 _NO_MATRIX_UNIT = re.compile(r"simt|ffma|ff_main|scudnn|gemv|cijk_.*_mt\d+x\d+x\d+_(?!mi\d)")
@@ -120,13 +124,9 @@ _NO_MATRIX_UNIT = re.compile(r"simt|ffma|ff_main|scudnn|gemv|cijk_.*_mt\d+x\d+x\
 
 def precision_of(kernel: KernelName, category: str) -> str:
     """Give the precision that the name states for this kind of kernel, `unknown` where it states none."""
-    if category in {"memcpy", "memset"} or (
-        kernel.name.startswith("triton_") and category not in MATRIX_CATEGORIES
-    ):
+    if category in {"memcpy", "memset"} or (kernel.name.startswith("triton_") and category not in MATRIX_CATEGORIES):
         return UNKNOWN
-    if category in MATRIX_CATEGORIES or (
-        category == "moe" and ("gemm" in kernel.text or "fmoe" in kernel.text)
-    ):
+    if category in MATRIX_CATEGORIES or (category == "moe" and ("gemm" in kernel.text or "fmoe" in kernel.text)):
         return _matrix_precision(kernel)
     if category == "quantization":
         return _first(_QUANTIZED, kernel.raw.lower())

@@ -6,13 +6,12 @@ from analyze.kernels.rule import Rule
 from analyze.kernels.rules_attention import ATTENTION_RULES
 from analyze.kernels.rules_framework import (
     COPY_RULES,
-    EMBEDDING_RULES,
     NAMED_RULES,
     OTHER_RULES,
     RANDOM_RULES,
     REDUCTION_RULES,
-    SORT_RULES,
 )
+from analyze.kernels.rules_index import EMBEDDING_RULES, SORT_RULES
 from analyze.kernels.rules_matmul import CONVOLUTION_RULES, GEMM_RULES
 from analyze.kernels.rules_moe import MOE_RULES, QUANTIZATION_RULES
 from analyze.kernels.rules_norm import NORMALIZATION_RULES, SOFTMAX_RULES

@@ -1,7 +1,7 @@
 """Rules for fused attention and for the scans of linear attention and state space models.
 
-They stand before softmax, normalisation and GEMM because attention kernels carry all three words in their templates, and
-anchor on `flash_fwd`, `flash::` and the like: `flashinfer` alone also hosts GEMM, normalisation and sampling.
+They stand before softmax, normalisation and GEMM because attention kernels carry all three words in their templates,
+and anchor on `flash_fwd`, `flash::` and the like: `flashinfer` alone also hosts GEMM, normalisation and sampling.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ HELPER_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "attention_reduction",
-        r"(paged_attention|attn|attention|mla|mha|fmha|pa|sdpa|flash|decode_att)_(\w+_)?(reduce|merge|combine|preprocess|postprocess|split_reduce)(_|$)|"
-        r"reduce_segments|merge_(attn_)?states?(_|$)|bwd_preprocess|splitkv_combine|"
+        r"(paged_attention|attn|attention|mla|mha|fmha|pa|sdpa|flash|decode_att)_(\w+_)?(reduce|merge|"
+        r"combine|preprocess|postprocess|split_reduce)(_|$)|"
+        r""
+        r"reduce_segments|merge_(attn_)?states?(_|$)|(^|_)state_merge|(^|_)lse(_|$)|bwd_preprocess|"
+        r"splitkv_combine|"
         r"persistent_variable_length_merge|bwd_dq_dk_dv_convert|fmha_bwd_(dot_do_o|convert_dq)|"
         r"fmha_fwd_splitkv_combine|decode_softmax_reduce_?v|fwd_kernel_stage2",
         (
@@ -170,7 +173,9 @@ FUSED_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "mla",
-        r"(^|_|::)(mla|mqa|gqa|pa)_(a\d+w\d+|bf16|fp16|fp8|f16|decode|prefill|fwd|bwd|logits|stage\d|kernel|sparse)|"
+        r"(^|_|::)(mla|mqa|gqa|pa)_(a\d+w\d+|bf16|fp16|fp8|f16|decode|prefill|fwd|bwd|logits|stage\d|"
+        r"kernel|sparse)|"
+        r""
         r"_mla_",
         (
             "mla_a16w16_qh16_m16x4_n16x1",
@@ -210,7 +215,12 @@ FUSED_RULES: tuple[Rule, ...] = (
         "attention",
         "attention",
         r"(?<!self_)(^|_)(attn|attention|mha|gqa|mqa|mla|sdpa|flash_decode|attend)(_|$|\d)|"
-        r"varlen_prefill|(^|_)nsa_|decode_att_|fwd_(grouped_)?kernel_stage1|pagedattention|selfattn|ring_attn",
+        r"varlen_prefill|"
+        r"^(fwd|bwd)_kernel(_(fp8|int8\w*|no_prompt_cache|token_att\w*|with_v\w*|alibi|inner|dkv|dq))?$|"
+        r"attnres|(^|_)hstu_|"
+        r"(^|_)d(q|k|v|q_?dk_?dv|k_?dv|k_?dv_?dq)_(inner|causal|noncausal|kernel)|"
+        r"(^|_)neighborhood_(?!mask)|(^|_)nsa_|decode_att_|fwd_(grouped_)?kernel_stage1|"
+        r"pagedattention|selfattn|ring_attn",
         (
             "kernel_unified_attention_2d",
             "vllm::paged_attention_v1_kernel<float>",
@@ -242,10 +252,13 @@ SCAN_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "linear_attention",
-        r"delta_rule|"
-        r"(^|_)(gla|gdn|kda|rwkv\d?|wkv\d?|retention|hgrn|lightning|linear_attn|linear_attention|simple_gla|deltanet)_(\w+_)?(fwd|bwd|attn|attention|chunk|forward|backward|kernel)|"
+        r"delta_rule|(^|_)(kda|gdn|gla|ssu|wkv)(_|$)|"
+        r"(^|_)(gla|gdn|kda|rwkv\d?|wkv\d?|retention|hgrn|lightning|linear_attn|linear_attention|"
+        r"simple_gla|deltanet)_(\w+_)?(fwd|bwd|attn|attention|chunk|forward|backward|kernel)|"
+        r""
         r"(^|_)chunk_(\w+_)?(fwd|bwd|kernel)_|fused_recurrent|recompute_w_u|solve_tril|merge_16x16|"
-        r"chunk_local_cumsum|prepare_wy|(^|_|:)flat_kernel|(^|_)wkv\d?(_|$)|parallel_scan_(fwd|bwd)",
+        r"chunk_local_cumsum|prepare_wy|device_kernel_flat_kernel|(^|_)wkv\d?(_|$)|"
+        r"(^|_)(parallel|chunkwise)_(\w+_)?(fwd|bwd)|wy_repr|(^|_)wu_(fwd|bwd)",
         (
             "chunk_gated_delta_rule_fwd_kernel_h",
             "fused_recurrent_gated_delta_rule_fwd_kernel",

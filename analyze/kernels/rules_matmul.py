@@ -17,7 +17,9 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     Rule(
         "copy_layout",
         "layout_conversion",
-        r"(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw\w*|kcrs|krsc)\w*to_?(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw|kcrs|krsc)|"
+        r"(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw\w*|kcrs|krsc)\w*to_?(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw|kcrs|"
+        r"krsc)|"
+        r""
         r"(nchw|nhwc|cnhw)2(nchw|nhwc|cnhw)|batched_transpose|tensortransform|subtensoropwithcast|"
         r"subtensoropwithtransform|transform_?tensor|nhwcaddpadding|addpadding",
         (
@@ -85,7 +87,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         "convolution",
         "cudnn",
         r"\d*cudnn_(tf32|fp32|fp16|bf16|\d)|[shi](884|1688|16816|8816|16832)(cudnn|fprop|dgrad|wgrad)|"
-        r"(fprop|dgrad|wgrad|bprop)_|(fprop|dgrad|wgrad)(2d|3d)?\b",
+        r"(xmma_|cudnn\w*_|conv\w*_|\d)(fprop|dgrad|wgrad|bprop)(2d|3d|_|\b)",
         (
             "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1",
             "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc",
@@ -110,7 +112,10 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         "cudnn_split_k",
         r"cudnn\w*::(kernel<\w*cudnn\w*::)?reduction::|cudnn\w*::.*reducesplitk",
         (
-            "void cutlass_cudnn::Kernel<cutlass_cudnn::reduction::kernel::ReduceSplitK<cutlass_cudnn::MatrixShape<4, 128> > >",
+            (
+                "void cutlass_cudnn::Kernel<cutlass_cudnn::reduction::kernel::ReduceSplitK<cutlass_cudnn::"
+                "MatrixShape<4, 128> > >"
+            ),
         ),
         scope="text",
         tensor_core="no",
@@ -131,7 +136,8 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     Rule(
         "convolution",
         "convolution",
-        r"miopen\w*conv|gen_conv|mlopen_?conv|gcn_?asm_?conv|(^|_)conv(olution)?([123]d)?(_|$)|(^|_)conv[123]d\w*|nhwc_conv",
+        r"miopen\w*conv|gen_conv|mlopen_?conv|gcn_?asm_?conv|(^|_)conv(olution)?([123]d)?(_|$)|"
+        r"(^|_)conv[123]d\w*|nhwc_conv",
         ("miopenGcnAsmConv1x1U", "gen_conv", "conv2d_forward_kernel"),
         scope="words",
     ),
@@ -186,7 +192,9 @@ GEMM_RULES: tuple[Rule, ...] = (
     Rule(
         "gemm",
         "cublas_simt",
-        r"(^|_)(volta|turing|ampere|maxwell|pascal|kepler|hopper|sm\d+|magma|gemm)?_?(gc|[sdczhi])gemm(3m)?(_|$|ex|kernel)|"
+        r"(^|_)(volta|turing|ampere|maxwell|pascal|kepler|hopper|sm\d+|magma|gemm)?_?(gc|[sdczhi])"
+        r"gemm(3m)?(_|$|ex|kernel)|"
+        r""
         r"simt_[sdczhi]gemm|gemmex_kernel",
         (
             "volta_sgemm_128x64_nn",
@@ -225,7 +233,8 @@ GEMM_RULES: tuple[Rule, ...] = (
         "gemm",
         "weight_only",
         r"marlin(?!_moe)|"
-        r"(^|_)(awq|gptq|gptqmarlin|exllama\w*|machete|wna16|w4a16|w8a16|fpa_?intb|gemm_half_q_half|bnb|kgemm_4bit\w*|qserve|int4|nf4|tinygemm)(_|$)\w*",
+        r"(^|_)(awq|gptq|gptqmarlin|exllama\w*|machete|wna16|w4a16|w8a16|fpa_?intb|gemm_half_q_half|bnb|"
+        r"gemm_4bit\w*|kgemm_4bit\w*|qserve|int4|nf4|tinygemm)(_|$)\w*",
         (
             "void marlin::Marlin<256, 4, 16, 4, 3, false, 8>",
             "void vllm::awq::gemm_forward_4bit_cuda_m16nXk32<128>",
@@ -271,16 +280,14 @@ GEMM_RULES: tuple[Rule, ...] = (
         "cutlass",
         r"cutlass\w*::gemm::|cutlass\w*_gemm|gemmuniversal|warpspecialized\w*gemm|collectivemma|"
         r"gemm_universal|cutlass\d*x?_\w*gemm|cute::\w*gemm",
-        (
-            "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int> > >",
-        ),
+        ("void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int> > >",),
         scope="text",
         tensor_core="yes",
     ),
     Rule(
         "gemm",
         "matmul",
-        r"gemm(?!_gpu)|matmul|mul_mat|flatmm|"
+        r"(?<!fb)gemm|(^|_)gmm(_|$)|(^|_)a\d+_?w\d+(_|$)|matmul|mul_mat|flatmm|"
         r"(^|_)(b?mm|addmm|baddbmm|linear|mat_mul|grouped_mm|scaled_mm|trmm|syrk|herk|symm)(_|$)|"
         r"joint_matrix|gen_gemm|xetla",
         (

@@ -42,7 +42,8 @@ MOE_RULES: tuple[Rule, ...] = (
         "moe",
         "expert_rows",
         r"(expand|permute|unpermute|shuffle|scatter|finalize)_(input_)?(rows|tokens|matmul|to_fused|moe)|"
-        r"(token|row)s?_(un)?permut|^permute_kernel$|^unpermute_kernel$|fused_(mapping|build_expert)|"
+        r"(token|row)s?_(un)?permut|^permute_kernel$|(^|_)unpermute(_|$)|row_id_map|"
+        r"fused_(mapping|build_expert)|"
         r"to_fused(_|$)|reduce_fused_impl|dispatch_layout|compute_strides_tma|topk_(sum|forward|idx)|"
         r"aux_(fi|loss)|build_expert|expand_input|combined_routing|(^|_)ep_(scatter|gather)",
         (
@@ -60,6 +61,9 @@ MOE_RULES: tuple[Rule, ...] = (
         scope="text",
     ),
 )
+
+# A GEMM of quantised operands is a GEMM.
+_NOT_GEMM = r"^(?!.*((?<!fb)gemm|gemv|matmul)).*"
 
 QUANTIZATION_RULES: tuple[Rule, ...] = (
     Rule(
@@ -88,10 +92,12 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "quantization",
         "quantization",
-        r"(^|_)(de)?quant(iz\w*|int8|fp8|ise\w*)?(_|$|\d)|fake_?quant|"
-        r"(^|_)(compute_)?(scale|amax)_(kernel|update|and_amax)|(^|_)(amax|absmax)(_|$)|q_?param\w*|kquantize\w*|"
+        _NOT_GEMM + r"((^|_)k?(de|re)?quant(iz\w*|int8|fp8|ise\w*)?(_|$|\d)|fake_?quant|"
+        r"(^|_)(compute_)?(scale|amax)_(kernel|update|and_amax)|(^|_)(amax|absmax)(_|$)|q_?param\w*|"
+        r"kquantize\w*|"
         r"kdequantize\w*|scaled_(fp8|int8|fp4)_quant|dynamic_(per_token|scaled)_\w*quant|"
-        r"convert_(fp8|to_mx|fp4)|(^|_)(mx|nv)fp\d_(quant|pack)|blockwise_quant|(to|2)_(fp[48]|int[48]|e4m3|mxfp\d|nvfp4)(_|$)|cvt_\w*fp[48]",
+        r"convert_(fp8|to_mx|fp4)|(^|_)(mx|nv)fp\d_(quant|pack)|blockwise_quant|(up|down)cast_(from|"
+        r"to)_\w*(mx|fp[48])|(to|2)_(fp[48]|int[48]|e4m3|mxfp\d|nvfp4)(_|$)|cvt_\w*fp[48])",
         (
             "void vllm::scaled_fp8_quant_kernel<float>",
             "void kQuantizeBlockwise<__half, 4096, 4, 0, 1>",

@@ -1,7 +1,7 @@
 """Rules for copies by the runtime and for communication between devices.
 
-Communication is looked for first: collective kernels carry words such as Sum, reduce and scatter, and a collective taken
-for computation would falsify the device time ledger.
+Communication is looked for first: collective kernels carry words such as Sum, reduce and scatter, and a collective
+taken for computation would falsify the device time ledger.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ MEMORY_RULES: tuple[Rule, ...] = (
     ),
 )
 
-_COLLECTIVE = r"all_?reduce|all_?gather(?!_scatter)|reduce_?scatter|all_?to_?all|all_?2_?all|send_?recv|collective_permute"
+_COLLECTIVE = (
+    r"all_?reduce|all_?gather(?!_scatter)|reduce_?scatter|all_?to_?all|all_?2_?all|send_?recv|"
+    r"collective_permute"
+)
 
 COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
@@ -76,7 +79,8 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
         "communication",
         "deep_ep",
         r"deep_ep::|(^|::)ep::(cuda::)?(inter|intra)node|"
-        r"(inter|intra)node(_ll)?::(dispatch|combine|notify|cached_notify)",
+        r"(inter|intra)node(_ll)?::(dispatch|combine|notify|cached_notify)|"
+        r"^(cached_)?notify_(dispatch|combine)$|^(hybrid_)?(dispatch|combine)(_impl)?$",
         (
             "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768>(int4*)",
             "deep_ep::internode_ll::clean_low_latency_buffer",
@@ -91,7 +95,7 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "custom_all_reduce",
-        r"cross_device|multimem|(one|two)_?shot_?(all_?reduce|reduce)|quick_?reduce|lamport|"
+        r"cross_device|multimem|(^|_|::|push)(one|two|2)_?shot|rsag|quick_?reduce|lamport|"
         r"(^|_|::)(1|2)stage_all_?reduce|symm_?mem",
         (
             "void vllm::cross_device_reduce_2stage<__half, 4>(vllm::RankData*)",
@@ -103,7 +107,9 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "expert_parallel",
-        r"(^|_)(ep|moe|all2all|a2a|pplx|mori)_(\w*_)?(dispatch|combine)_(intra|inter|low|send|recv|kernel_ll|all)|"
+        r"(^|_)(ep|moe|all2all|a2a|pplx|mori)_(\w*_)?(dispatch|combine)_(intra|inter|low|send|recv|"
+        r"kernel_ll|all)|"
+        r""
         r"moe_(comm|a2a)|(^|_)(pplx|mori)_",
         ("EpDispatchIntraNodeKernel<float>", "mori::moe::EpCombineInterNodeKernel", "moeA2ADispatchKernel"),
         scope="words",
@@ -111,10 +117,10 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "collective",
-        rf"(^|_)({_COLLECTIVE})(_|$|\d)",
+        rf"^(?!.*(gemm|matmul))(.*_)?({_COLLECTIVE})(_|$|\d)",
         (
             "void tensorrt_llm::kernels::allReduceFusionKernel<__half>",
-            "allreduce_fusion_kernel_oneshot<bf16>",
+            "allreduce_rms_fusion_kernel<bf16>",
             "reduce_scatter_kernel",
             "all-to-all-start",
         ),
@@ -123,7 +129,9 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
     Rule(
         "communication",
         "synchronisation",
-        r"(^|_)(barrier_(all|kernel|signal|ranks?|block)|(put|wait|get)_signal(_kernel)?|p2p_(copy|send|recv)|peer_(copy|barrier)|system_barrier)(_|$)",
+        r"^(?!.*(gemm|matmul))(.*_)?(barrier(_\w+)?|\w*halos?\w*|a2a|(wait|send)_signal\w*|(remote|ring)"
+        r"_push\w*|(put|wait|get)_signal(_kernel)?|p2p_(copy|send|recv)|peer_(copy|barrier)|"
+        r"system_barrier)(_|$)",
         ("barrier_kernel(unsigned int**, int)", "put_signal_kernel(unsigned int**)"),
         scope="words",
     ),

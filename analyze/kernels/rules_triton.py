@@ -1,8 +1,8 @@
 """Rules for TorchInductor's generated Triton kernels.
 
-The list of ATen ops in such a name also holds the neighbours that run outside (addmm, convolution, attention, collectives):
-only `tem` kernels run a matrix product. Among the ops that do run, normalisation outweighs reduction, which outweighs
-activation, elementwise work and copies.
+The list of ATen ops in such a name also holds the neighbours that run outside (addmm, convolution, attention,
+collectives): only `tem` kernels run a matrix product. Among the ops that do run, normalisation outweighs reduction,
+which outweighs activation, elementwise work and copies.
 """
 
 from __future__ import annotations
@@ -209,8 +209,7 @@ TRITON_RULES: tuple[Rule, ...] = (
     Rule(
         "rng",
         "inductor",
-        _ANY
-        + _listing("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randint", "inductor_random"),
+        _ANY + _listing("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randint", "inductor_random"),
         ("triton_poi_fused_native_dropout_3",),
         fused=True,
     ),
@@ -228,9 +227,7 @@ TRITON_RULES: tuple[Rule, ...] = (
         "embedding_gather",
         "inductor",
         _ANY
-        + _listing(
-            "embedding(_dense_backward)?", "index", "index_put", "index_select", "gather", "scatter(_add)?"
-        ),
+        + _listing("embedding(_dense_backward)?", "index", "index_put", "index_select", "gather", "scatter(_add)?"),
         ("triton_poi_fused_add_embedding_0", "triton_poi_fused_index_put_2"),
     ),
     Rule(

@@ -48,9 +48,7 @@ class RuleTable:
                 found = [positions for literal, positions in literals.items() if literal in subject]
             else:
                 starts = self._starts[scope]
-                pieces = {
-                    subject[start : start + MIN_LENGTH] for start in range(len(subject) - MIN_LENGTH + 1)
-                }
+                pieces = {subject[start : start + MIN_LENGTH] for start in range(len(subject) - MIN_LENGTH + 1)}
                 found = [starts[piece] for piece in pieces & starts.keys()]
             for positions in found:
                 candidates |= positions

@@ -1,4 +1,8 @@
-"""Kernel names from public sources of libraries, with what each computes, to see whether the rules mean something."""
+"""Kernel names from public sources of libraries, with what each computes.
+
+They were written before the rules had seen them, and 95.4 % were right then; since then the rules have been mended on
+them, so that they now guard against steps back rather than measure anything.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "rcclKernel_AllReduce_RING_SIMPLE_Sum_float",
         "mscclKernel_Sum_hip_bfloat16_Simple_false",
         "void mscclpp::allgather6<float>(float*)",
-        "void vllm::allreduce_prototype_twoshot<vllm::AllReduceTwoshot<half, CodecFP<half, 8>, false> >(half const*)",
+        ("void vllm::allreduce_prototype_twoshot<vllm::AllReduceTwoshot<half, CodecFP<half, 8>, false> >(half const*)"),
         "void aiter::cross_device_reduce_1stage_naive<__half, 8>(aiter::RankData*)",
         "void aiter::allreduce_fusion_kernel_2stage<__hip_bfloat16, 8>(int)",
-        "void tensorrt_llm::kernels::oneShotAllReduceKernel<__half, 8, true>(tensorrt_llm::kernels::AllReduceParams)",
+        ("void tensorrt_llm::kernels::oneShotAllReduceKernel<__half, 8, true>(tensorrt_llm::kernels::AllReduceParams)"),
         "void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<1, __half, 8>()",
         "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_twoshot_sync<1, __half, 8>()",
         "two_shot_all_reduce_kernel<c10::BFloat16, 16, 8>",
@@ -87,7 +91,10 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "nvjet_sm100_qqtst_128x256_128x6_2x1_2cta_h_bz_TNT",
         "nvjet_hss_64x8_64x16_4x1_v_bz_splitK_TNN",
         "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x32_16x4_nn_align1>(int)",
-        "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<int> > >(int)",
+        (
+            "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::"
+            "GroupProblemShape<int> > >(int)"
+        ),
         "cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_void_bf16_128x128x64_2x1x1_0_tnn_align8",
         "void gemmSN_TN_kernel<float, 128, 16, 2, 4, 4, 4, true>(cublasGemmSmallNParams)",
         "void gemv2T_kernel_val<int, int, float2, float2, float2, float2, 128, 16, 4, 4, false>(int)",
@@ -135,7 +142,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "void cudnn::cnn::conv2d_grouped_direct_kernel<false, true, false, false, 0, 0, int, float>(int)",
         "void conv2d_c1_k1_nchw_hw_packed_kernel<float, float, float, 3>(int)",
         "void at::native::(anonymous namespace)::conv_depthwise2d_backward_kernel<3, 2, float, int>(int)",
-        "void at::native::(anonymous namespace)::conv_depthwise2d_grad_weight_kernel<float, unsigned int>(int)",
+        ("void at::native::(anonymous namespace)::conv_depthwise2d_grad_weight_kernel<float, unsigned int>(int)"),
         "ampere_fp16_s16816cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1",
         "volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_exp_interior_nhwc_tn_v1",
         "void precomputed_convolve_sgemm<float, 512, 5, 5, 4, 3, 3, 1, false>(int)",
@@ -184,7 +191,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "triton_red_fused_var_mean_2",
     ),
     "softmax": (
-        "void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, float, float, float, Epilogue>(float*)",
+        ("void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, float, float, float, Epilogue>(float*)"),
         "void at::native::(anonymous namespace)::cunn_SoftMaxForwardSmem<4, c10::Half, float>(int)",
         "void at::native::(anonymous namespace)::cunn_SpatialSoftMaxForward<float>(int)",
         "void cudnn::softmax_fw_kernel<2, float, float, 256, 1, 0, 0>(int)",
@@ -200,11 +207,14 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "void vllm::silu_and_mul_kernel<__half>(int)",
         "gelu_new_kernel",
         "_silu_and_mul_kernel",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::GeluBackwardCUDAKernelImpl(at::TensorIteratorBase&)>",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::hardswish_kernel(int)>",
+        (
+            "void at::native::vectorized_elementwise_kernel<4, "
+            "at::native::GeluBackwardCUDAKernelImpl(at::TensorIteratorBase&)>"
+        ),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::hardswish_kernel(int)>"),
         "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::leaky_relu_kernel(int)>",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::softplus_kernel(int)>",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::elu_kernel(int)>",
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::softplus_kernel(int)>"),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::elu_kernel(int)>"),
         "_swiglu_forward_kernel",
         "_geglu_tanh_forward_kernel",
         "triton_poi_fused_mul_sigmoid_2",
@@ -212,21 +222,33 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "gated_gelu_kernel",
         "MIOpenActiveFwdLite",
         "at::native::xpu::SiluFunctor<float>",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::silu_backward_kernel(int)>",
+        (
+            "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous "
+            "namespace)::silu_backward_kernel(int)>"
+        ),
         "swiglu_fwd_kernel",
         "void glu_kernel<float>",
     ),
     "elementwise": (
-        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::sqrt_kernel_cuda(at::TensorIteratorBase&)>",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::exp_kernel_cuda(at::TensorIteratorBase&)>",
-        "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> > >",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::addcdiv_cuda_scalar_tensor_kernel(int)>",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::rsqrt_kernel_cuda(at::TensorIteratorBase&)>",
+        (
+            "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+            "std::array<char*, 1ul> >(int)"
+        ),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::sqrt_kernel_cuda(at::TensorIteratorBase&)>"),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::exp_kernel_cuda(at::TensorIteratorBase&)>"),
+        (
+            "void at::native::elementwise_kernel<128, 2, "
+            "at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> > >"
+        ),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::addcdiv_cuda_scalar_tensor_kernel(int)>"),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::rsqrt_kernel_cuda(at::TensorIteratorBase&)>"),
         "void at::native::vectorized_elementwise_kernel<4, at::native::bitwise_not_kernel_cuda(int)>",
         "void at::native::vectorized_elementwise_kernel<4, at::native::round_kernel_cuda(int)>",
         "void at::native::vectorized_elementwise_kernel<4, at::native::cos_kernel_cuda(int)>",
-        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<3>, TernaryOpScalarFunctor<float> >",
+        (
+            "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<3>, "
+            "TernaryOpScalarFunctor<float> >"
+        ),
         "void multi_tensor_apply_kernel<TensorListMetadata<2>, ScaleFunctor<float, float>, float>(int)",
         "amp_update_scale_cuda_kernel",
         "at::native::amp_non_finite_check_and_unscale",
@@ -236,7 +258,10 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "_rope_embedding",
         "fused_rotary_embedding_kernel",
         "void (anonymous namespace)::elementwise_kernel_with_index<int, at::native::arange_cuda_out>",
-        "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<thrust::__uninitialized_fill::functor<float> > >",
+        (
+            "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::"
+            "ParallelForAgent<thrust::__uninitialized_fill::functor<float> > >"
+        ),
         "void axpy_kernel_val<float, float>",
         "void scal_kernel_val<float>",
         "add_kernel",
@@ -249,8 +274,14 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "add_bias_kernel",
     ),
     "reduction": (
-        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float, float> > >(int)",
-        "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::Half, at::native::func_wrapper_t<c10::Half, sum> > >",
+        (
+            "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, "
+            "float, float> > >(int)"
+        ),
+        (
+            "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::Half, "
+            "at::native::func_wrapper_t<c10::Half, sum> > >"
+        ),
         "void at::native::tensor_kernel_scan_outer_dim<float, unsigned int, std::plus<float> >(float*)",
         "void at::native::(anonymous namespace)::nll_loss_forward_no_reduce_cuda_kernel<float, long>",
         "nll_loss_forward_reduce_cuda_kernel_1d",
@@ -366,7 +397,11 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "memset": ("Memset (Device)", "__amd_rocclr_fillBufferAligned.kd"),
     "optimizer": (
-        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<5>, FusedAdamMathFunctor<float, 5> >",
+        (
+            "void at::native::(anonymous "
+            "namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<5>, "
+            "FusedAdamMathFunctor<float, 5> >"
+        ),
         "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamCapturableFunctor<float> >",
         "multi_tensor_sgd_kernel",
         "void kOptimizerStatic8bit2StateBlockwise<__half, 0, 256, 1>",
@@ -377,7 +412,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "lion_update_kernel",
     ),
     "rng": (
-        "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, uniform>",
+        ("void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, uniform>"),
         "void at::native::(anonymous namespace)::fused_dropout_kernel<float, float, unsigned int, 1>",
         "void generate_seed_pseudo<rng_config<curandStateXORWOW> >",
         "dropout_kernel",
@@ -393,7 +428,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "void at::native::sbtopk::gatherTopK<c10::Half, unsigned int, 2, false>",
         "void at::native::(anonymous namespace)::gatherKthValue<float>",
         "void at::native::mbtopk::radixFindKthValues<float>",
-        "void rocprim::detail::block_merge_kernel<rocprim::detail::wrapped_merge_sort_block_merge_config<int> >",
+        ("void rocprim::detail::block_merge_kernel<rocprim::detail::wrapped_merge_sort_block_merge_config<int> >"),
         "topk_kernel",
         "void at::native::sort_postprocess_kernel<float>",
     ),
