@@ -88,6 +88,20 @@ def tenths(parts: Sequence[int], whole: int, total_tenths: int = 1000) -> list[i
     return floors
 
 
+def nested_tenths(groups: Sequence[Sequence[int]], total_tenths: int = 1000) -> list[list[int]]:
+    """Tenths per part of each group: the groups' sums are rounded first, then the parts within each group."""
+    sums = [sum(group) for group in groups]
+    shares = tenths(sums, sum(sums), total_tenths)
+    return [tenths(group, whole, share) for group, whole, share in zip(groups, sums, shares, strict=True)]
+
+
+def column_scale(values: Iterable[int], units: Sequence[Unit]) -> tuple[Unit, int]:
+    """Unit and decimals for a whole column: the unit in which the largest value is at least 10, one decimal."""
+    largest = max((abs(value) for value in values), default=0)
+    unit = unit_for([largest // 10], units)
+    return unit, 0 if unit.size == 1 else 1
+
+
 def tenths_text(value_tenths: int, part: int) -> str:
     """Tenths of a percent as text; a part that is there and rounds to nothing prints as <0.1%."""
     if value_tenths == 0:

@@ -1,1 +1,23 @@
-"""To be built."""
+"""Intervals become numbers: one file per question, each with its measure and the section that tells it."""
+
+from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.idle import Gap
+from analyze.metrics.launches import Launches
+from analyze.metrics.measures import Measures, measure
+from analyze.metrics.ops import HostSide
+from analyze.metrics.stalls import Stalls
+from analyze.metrics.steps import Step, median_wall
+from analyze.metrics.work import Category
+
+__all__ = [
+    "Category",
+    "DeviceTime",
+    "Gap",
+    "HostSide",
+    "Launches",
+    "Measures",
+    "Stalls",
+    "Step",
+    "measure",
+    "median_wall",
+]

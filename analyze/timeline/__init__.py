@@ -1,1 +1,27 @@
-"""To be built."""
+"""Frames become intervals: the device's busy time and gaps, the host's states, the selection they are taken from."""
+
+from analyze.timeline.blocking import find_blocking_calls
+from analyze.timeline.device import CLASSES, IDLE_PARTS, DeviceTimeline, device_timelines, partition_gaps
+from analyze.timeline.host import Host
+from analyze.timeline.intervals import Intervals, depth_ns, intersect, join, subtract, union
+from analyze.timeline.selection import Selection, Wish, launched_within, select
+
+__all__ = [
+    "CLASSES",
+    "IDLE_PARTS",
+    "DeviceTimeline",
+    "Host",
+    "Intervals",
+    "Selection",
+    "Wish",
+    "depth_ns",
+    "device_timelines",
+    "find_blocking_calls",
+    "intersect",
+    "join",
+    "launched_within",
+    "partition_gaps",
+    "select",
+    "subtract",
+    "union",
+]

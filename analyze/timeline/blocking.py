@@ -21,22 +21,21 @@ def find_blocking_calls(trace: Trace) -> pl.DataFrame:
         One row per call: `call` (row of `runtime`), `name`, `thread`, `start_ns`, `dur_ns`, in order of the file.
     """
     name = pl.col("name").cast(pl.String)
-    calls = (
-        trace.runtime.with_row_index("call")
-        .filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
-        .join(_last_host_copy(trace), left_on="call", right_on="launch", how="left", maintain_order="left")
+    calls = trace.runtime.with_row_index("call").filter(
+        pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null()
     )
+    copying = calls.filter(name.str.contains("(?i)memcpy")).join(_host_copies(trace), left_on="call", right_on="launch")
     end = pl.col("start_ns") + pl.col("dur_ns")
-    copied = name.str.contains("(?i)memcpy") & pl.col("copy_end_ns").is_between(pl.col("start_ns"), end)
-    return calls.filter(name.str.contains(_EXPLICIT) | copied.fill_null(value=False)).select(
+    waited = copying.filter(pl.col("copy_end_ns").is_between(pl.col("start_ns"), end))["call"]
+    return calls.filter(name.str.contains(_EXPLICIT) | pl.col("call").is_in(waited.unique().implode())).select(
         "call", "name", "thread", "start_ns", "dur_ns"
     )
 
 
-def _last_host_copy(trace: Trace) -> pl.DataFrame:
-    copies = trace.activities.filter(
+def _host_copies(trace: Trace) -> pl.DataFrame:
+    """Launch and end of every copy to or from the host."""
+    return trace.activities.filter(
         (pl.col("kind").cast(pl.String) == "memcpy")
         & pl.col("launch").is_not_null()
         & pl.col("name").cast(pl.String).str.contains(_HOST_COPY)
-    )
-    return copies.group_by("launch", maintain_order=True).agg(copy_end_ns=pl.col("end_ns").max())
+    ).select("launch", copy_end_ns="end_ns")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from analyze.timeline.host import Host
-from analyze.timeline.intervals import Int64, Intervals, clip, complement, join, subtract, union
+from analyze.timeline.intervals import Int64, Intervals, complement, join, subtract, union
 
 CLASSES = ("computation", "communication", "copy")
 IDLE_PARTS = (
@@ -60,9 +60,7 @@ class DeviceTimeline:
         """The activities that own time inside the window, with `class` and times clipped to it."""
         low, high = self.window
         kind, category = pl.col("kind").cast(pl.String), pl.col("category").cast(pl.String)
-        klass = (
-            pl.when(kind != "kernel").then(2).when(category == "communication").then(1).otherwise(0).cast(pl.Int64)
-        )
+        klass = pl.when(kind != "kernel").then(2).when(category == "communication").then(1).otherwise(0).cast(pl.Int64)
         inside = (pl.col("dur_ns") > 0) & (pl.col("start_ns") < high) & (pl.col("end_ns") > low)
         return self.activities.filter(inside).with_columns(
             pl.col("start_ns").clip(low), pl.col("end_ns").clip(upper_bound=high), **{"class": klass}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -29,7 +30,7 @@ class ThreadStates:
     def time_in_states(self, start_ns: Int64, end_ns: Int64) -> list[Int64]:
         """Time of each query interval in each of `STATES`; each instant counts for the first that applies."""
         covered = [states.covered_within(start_ns, end_ns) for states in self.grown]
-        return [covered[0], *(b - a for a, b in zip(covered, covered[1:], strict=False))]
+        return [covered[0], *(b - a for a, b in pairwise(covered))]
 
 
 class Host:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -38,7 +38,8 @@ class Texts(Codes):
     def series(self, codes: array[int]) -> pl.Series:
         """The texts of the codes, dictionary-encoded."""
         words = pl.Series([None, *list(self)[1:]], dtype=pl.String).cast(pl.Categorical)
-        return words.gather(pl.Series(np.frombuffer(codes, dtype=np.uint32)))
+        coded: pl.Series = words.gather(pl.Series(np.frombuffer(codes, dtype=np.uint32)))
+        return coded
 
 
 class Table:
@@ -69,7 +70,7 @@ def whole(value: object) -> int:
     if isinstance(value, bool) or value is None:
         return NULL
     try:
-        number = int(value)  # type: ignore[call-overload]
+        number: int = int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
         return NULL
     if number not in _INT64:
@@ -119,7 +120,7 @@ class Tables:
     def raw(self, values: list[msgspec.Raw]) -> list[int]:
         """Codes of raw JSON texts."""
         texts = self.texts
-        return [texts[str(bytes(value), "utf-8", "replace") if len(bytes(value)) else None] for value in values]
+        return [texts[str(bytes(value), "utf-8", "replace") if bytes(value) else None] for value in values]
 
 
 def _times(events: list[Event]) -> tuple[array[int], array[int]]:
@@ -186,7 +187,7 @@ def _fill_frames(tables: Tables, table: Table, events: list[Event], start: array
     table.ints["parent_id"].extend(ints([e.args.parent_id for e in events]))
 
 
-def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array[int], _dur: array[int]) -> None:
     threads = tables.threads
     table.ints["time_ns"].extend(start)
     table.codes["thread"].extend([threads[e.pid, e.tid] for e in events])

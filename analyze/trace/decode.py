@@ -109,8 +109,8 @@ class Decoder:
     def keep_text(self) -> None:
         """From now on decode times as text."""
         self.exact_text = True
-        self._list = msgspec.json.Decoder(list[TextEvent])  # type: ignore[assignment]
-        self._document = msgspec.json.Decoder(_TextDocument)  # type: ignore[assignment]
+        self._list = msgspec.json.Decoder(list[TextEvent])
+        self._document = msgspec.json.Decoder(_TextDocument)
 
     def piece(self, piece: bytes) -> list[Event] | None:
         """The events of a piece, or None when it is not a sequence of whole, sound events."""
@@ -175,8 +175,8 @@ class Decoder:
         ts = row.get("ts")
         if self.exact_text:
             ts = msgspec.Raw(b"" if ts is None else str(ts).encode())
-            return TextEvent(ph, cat, name, pid, tid, row.get("dur"), args, ts)
-        return Event(ph, cat, name, pid, tid, ts, row.get("dur"), args)
+            return TextEvent(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=ts, dur=row.get("dur"), args=args)
+        return Event(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=ts, dur=row.get("dur"), args=args)
 
 
 def _args(given: dict[str, Any]) -> Args:
@@ -184,7 +184,9 @@ def _args(given: dict[str, Any]) -> Args:
     for spec in msgspec.structs.fields(Args):
         if spec.encode_name in given:
             value = given[spec.encode_name]
-            values[spec.name] = msgspec.Raw(json.dumps(value, default=str).encode()) if spec.type is msgspec.Raw else value
+            values[spec.name] = (
+                msgspec.Raw(json.dumps(value, default=str).encode()) if spec.type is msgspec.Raw else value
+            )
     return Args(**values)
 
 

@@ -13,7 +13,11 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"\x89PNG", "a PNG image", RECORD_HINT),
     (b"\xff\xd8\xff", "a JPEG image", RECORD_HINT),
     (b"%PDF", "a PDF document", RECORD_HINT),
-    (b"SQLite format 3", "an SQLite database, as `nsys export` writes", "Analyse it with `nsys stats`; " + RECORD_HINT),
+    (
+        b"SQLite format 3",
+        "an SQLite database, as `nsys export` writes",
+        "Analyse it with `nsys stats`; " + RECORD_HINT,
+    ),
     (b"PK\x03\x04", "a zip archive", "Unpack it and pass the trace inside."),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd", "Unpack it first: `zstd -d FILE`."),
     (b"BZh", "compressed with bzip2", "Unpack it first: `bunzip2 FILE`."),
@@ -21,14 +25,26 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", "text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`."),
     (b"\xfe\xff", "text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`."),
     (b"\x7fELF", "a program", RECORD_HINT),
-    (b"\x0a", "a Perfetto protobuf trace", "Only the Chrome JSON that torch.profiler exports can be read. " + RECORD_HINT),
+    (
+        b"\x0a",
+        "a Perfetto protobuf trace",
+        "Only the Chrome JSON that torch.profiler exports can be read. " + RECORD_HINT,
+    ),
 )
 _PICKLE_PROTOCOLS = range(2, 6)
 _JSON_KINDS: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ((b'"rocprofiler-sdk-tool"',), "JSON from rocprofv3", RECORD_HINT),
-    ((b'"schema"', b'"nodes"'), "a PyTorch execution trace (operators and tensors, no times on a device)", RECORD_HINT),
+    (
+        (b'"schema"', b'"nodes"'),
+        "a PyTorch execution trace (operators and tensors, no times on a device)",
+        RECORD_HINT,
+    ),
     ((b'"segments"', b'"device_traces"'), "a memory snapshot in JSON", RECORD_HINT),
-    ((b'"tool"', b'"gpuledger"', b'"definitions"'), "a gpuledger report, not a trace", "Pass the trace it was made from."),
+    (
+        (b'"tool"', b'"gpuledger"', b'"definitions"'),
+        "a gpuledger report, not a trace",
+        "Pass the trace it was made from.",
+    ),
 )
 
 

@@ -54,7 +54,8 @@ def _categories(activities: pl.DataFrame) -> pl.Series:
     joined = activities.select("kind", "name").join(
         found, on=["kind", "name"], how="left", maintain_order="left", nulls_equal=True
     )
-    return joined["category"].cast(pl.Categorical)
+    categories: pl.Series = joined["category"].cast(pl.Categorical)
+    return categories
 
 
 def _ops_around(ops: pl.DataFrame, linked: pl.DataFrame) -> pl.Series:

@@ -215,12 +215,22 @@ def _notices(source: Source, decoder: Decoder, unknown: Counter[str], *, readabl
         why = source.cut or "the document ends inside its list of events"
         yield Notice("file-cut", f"The file is cut: {why}. All figures cover the first part only.", 1)
     if damage.lost:
-        yield Notice("events-lost", f"{damage.lost:,} events could not be read and are missing from all figures.", damage.lost)
+        yield Notice(
+            "events-lost",
+            f"{damage.lost:,} events could not be read and are missing from all figures.",
+            damage.lost,
+        )
     if damage.repaired:
-        text = f"{damage.repaired:,} events had text that is not valid JSON and were mended; their names are approximate."
+        text = (
+            f"{damage.repaired:,} events had text that is not valid JSON and were mended; their names are approximate."
+        )
         yield Notice("events-mended", text, damage.repaired)
     if not readable_head:
-        yield Notice("metadata-lost", "The metadata before the events cannot be read: device names and flags are missing.", 1)
+        yield Notice(
+            "metadata-lost",
+            "The metadata before the events cannot be read: device names and flags are missing.",
+            1,
+        )
     named = {cat: count for cat, count in unknown.items() if cat}
     if named:
         worst = sorted(named.items(), key=lambda item: (-item[1], item[0]))[:_UNKNOWN_LISTED]

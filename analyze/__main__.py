@@ -1,0 +1,5 @@
+"""`python -m analyze`."""
+
+from analyze.cli import main
+
+main()

@@ -1,0 +1,91 @@
+"""The states of a device window as readers know them: the ledger's parts, grouped by what a reader would change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from analyze.metrics import DeviceTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """One state of the window.
+
+    Attributes:
+        id: stable name.
+        label: row label.
+        cause: how a sentence says it: "the host inside DataLoader work".
+        idle: the device idles in it.
+        verdict: the verdict that it stands for, empty for states that enter none.
+        ns: its time.
+    """
+
+    id: str
+    label: str
+    cause: str
+    idle: bool = True
+    verdict: str = ""
+    ns: int = 0
+
+    @property
+    def name(self) -> str:
+        """The label inside a sentence: input wait."""
+        label = self.label.removeprefix("Idle: ")
+        return label[0].lower() + label[1:]
+
+
+STATES = (
+    State(id="computation", label="Computation", cause="computing", idle=False, verdict="compute-bound"),
+    State(
+        id="communication",
+        label="Exposed communication",
+        cause="in collectives that no computation hides",
+        idle=False,
+        verdict="communication-bound",
+    ),
+    State(id="copy", label="Exposed copies", cause="in copies that nothing hides", idle=False, verdict="copy-bound"),
+    State(id="input-wait", label="Idle: input wait", cause="the host inside DataLoader work", verdict="input-bound"),
+    State(id="sync", label="Idle: sync", cause="the host still inside a blocking call", verdict="sync-bound"),
+    State(
+        id="launch-bound",
+        label="Idle: launch-bound",
+        cause="the host preparing and launching work",
+        verdict="launch-bound",
+    ),
+    State(
+        id="first-use",
+        label="Idle: first use",
+        cause="launch calls over 1 ms: module load or compilation",
+        verdict="first-use",
+    ),
+    State(id="kernel-gap", label="Idle: kernel gap", cause="the device between queued activities"),
+    State(id="queued", label="Idle: queued, not started", cause="work that was queued, not started"),
+    State(id="unlinked", label="Idle: launch unknown", cause="before work whose launch was not recorded"),
+    State(id="profiler", label="Idle: profiler", cause="the profiler's own cost"),
+)
+
+
+def window_states(device: DeviceTime) -> tuple[State, ...]:
+    """The states of one device in the order of `STATES`; they sum to its window exactly.
+
+    Source: report.md (which parts make a state) and metrics.md, section 1 (what long gaps and long calls mean).
+    """
+    idle, long = device.idle, device.idle_long
+    host = idle["host_op_ns"] + idle["host_other_ns"] + idle["host_runtime_ns"]
+    amounts = {
+        "computation": device.computation_ns,
+        "communication": device.exposed_communication_ns,
+        "copy": device.exposed_copy_ns,
+        "input-wait": idle["host_data_loading_ns"],
+        "sync": idle["host_sync_ns"],
+        "launch-bound": host
+        + (idle["launch_call_ns"] - device.first_use_ns)
+        + (idle["launch_delay_ns"] - long["launch_delay_ns"]),
+        "first-use": device.first_use_ns,
+        "kernel-gap": idle["device_queue_ns"] - long["device_queue_ns"],
+        "queued": long["device_queue_ns"] + long["launch_delay_ns"],
+        "unlinked": idle["unlinked_ns"],
+        "profiler": idle["profiler_ns"],
+    }
+    assert sum(amounts.values()) == device.window_ns, "states do not sum to the window"
+    return tuple(replace(state, ns=amounts[state.id]) for state in STATES)

@@ -1,0 +1,156 @@
+"""The verdict: the class of the largest state, or why there is none, with the rule that chose it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analyze.findings.states import State, window_states
+from analyze.metrics import DeviceTime, Gap, Measures
+from analyze.settings import Definitions
+from analyze.units import duration, nested_tenths, percent, tenths_text
+
+_ALIKE = 0.8  # gaps of at least this part of the longest one are told together
+_WORTH_TELLING = 0.1  # of the idle time: below it the longest gaps explain little
+_IDLE_WORTH_TELLING = 0.01  # of the window: below it the cause of idle time is no news
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement in one word and a few sentences.
+
+    Attributes:
+        id: compute-bound, communication-bound, copy-bound, input-bound, sync-bound, launch-bound, first-use, mixed,
+            not-judged or no-gpu-activity.
+        share: of the window in the state that names the verdict, 0 where none does.
+        sentences: the first is the verdict itself.
+        rule: the rule that chose it.
+    """
+
+    id: str
+    share: float
+    sentences: tuple[str, ...]
+    rule: str
+
+
+def headline_device(measures: Measures) -> DeviceTime | None:
+    """The device that the verdict is about: the one with the longest window."""
+    return max(measures.devices, key=lambda d: d.window_ns, default=None)
+
+
+def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict:
+    """The verdict on the headline device.
+
+    Args:
+        measures: what was measured.
+        definitions: limits.
+        cut: the file ends early.
+    """
+    device = headline_device(measures)
+    if device is None or device.window_ns == 0:
+        return _without_device(measures)
+    states = window_states(device)
+    doubt = _doubt(measures, device, definitions, cut=cut)
+    judged = sorted((s for s in states if s.verdict and not (doubt and s.idle)), key=lambda s: -s.ns)
+    first, second = judged[0], judged[1]
+    share = first.ns / device.window_ns
+    printed = state_percents(states)
+    sentences = (
+        _busy_sentence(device, printed),
+        *_idle_sentences(device, states, printed, () if doubt else measures.gaps),
+    )
+    if share >= definitions.headline_share:
+        rule = f"{first.name} has {printed[first.id]} of the window, at least "
+        return Verdict(first.verdict, share, sentences, rule + percent(definitions.headline_share))
+    if doubt:
+        return Verdict(
+            "not-judged", 0.0, (*sentences, doubt), "no judgement on idle time: the records do not support it"
+        )
+    both = f"{first.name} {printed[first.id]} and {second.name} {printed[second.id]} of the window"
+    rule = f"no state has {percent(definitions.headline_share)} of the window; the largest two are named"
+    return Verdict("mixed", share, (f"{both[0].upper()}{both[1:]}.", *sentences), rule)
+
+
+def state_percents(states: tuple[State, ...]) -> dict[str, str]:
+    """Percent of the window per state, rounded as the table of states prints them."""
+    groups = [[state for state in states if state.idle is idle] for idle in (False, True)]
+    rounded = nested_tenths([[state.ns for state in group] for group in groups])
+    return {
+        state.id: tenths_text(value, state.ns)
+        for group, values in zip(groups, rounded, strict=True)
+        for state, value in zip(group, values, strict=True)
+    }
+
+
+def _without_device(measures: Measures) -> Verdict:
+    if not measures.host.ops:
+        sentence = "It holds no operators either."
+    else:
+        sentence = "What follows is the host's side (was activities=[CPU] recorded?)."
+    missing = measures.launches.launch_calls
+    if missing:
+        sentence = f"Device records are missing: {missing:,} launch calls and no activity. This is not an idle GPU."
+    return Verdict("no-gpu-activity", 0.0, (sentence,), "the file has no kernel, copy or memset with a time")
+
+
+def _doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, cut: bool) -> str:
+    """Why idle time cannot be judged, or nothing."""
+    queued = device.idle_long["device_queue_ns"] + device.idle_long["launch_delay_ns"]
+    if measures.launches.complete_share < definitions.complete_share and not measures.launches.capture:
+        return "Device records incomplete: no advice on idle time."
+    if cut:
+        return "The file is cut: device records incomplete, no advice on idle time."
+    if queued > definitions.unexplained_share * device.window_ns:
+        return "No advice on idle time: work was queued and not started, for reasons that this file does not hold."
+    return ""
+
+
+def _busy_sentence(device: DeviceTime, printed: dict[str, str]) -> str:
+    busy, idle = nested_tenths([[device.busy_ns], [device.idle_ns]])
+    parts = [
+        f"{printed[state]} {what}"
+        for state, what, ns in (
+            ("computation", "computing", device.computation_ns),
+            ("communication", "in exposed communication", device.exposed_communication_ns),
+            ("copy", "in exposed copies", device.exposed_copy_ns),
+        )
+        if ns
+    ]
+    split = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+    return (
+        f"The GPU is busy for {tenths_text(busy[0], device.busy_ns)} of the window{split}; "
+        f"it idles for {tenths_text(idle[0], device.idle_ns)}."
+    )
+
+
+def _idle_sentences(
+    device: DeviceTime, states: tuple[State, ...], printed: dict[str, str], gaps: tuple[Gap, ...]
+) -> tuple[str, ...]:
+    if device.idle_ns < _IDLE_WORTH_TELLING * device.window_ns:
+        return ()
+    largest = max((s for s in states if s.idle), key=lambda s: s.ns)
+    of_idle = percent(largest.ns / device.idle_ns)
+    cause = f"{printed[largest.id]} of the window ({of_idle} of the idle time) is {largest.cause}."
+    return (cause, *_gap_sentence(device, gaps))
+
+
+def _gap_sentence(device: DeviceTime, gaps: tuple[Gap, ...]) -> tuple[str, ...]:
+    """The longest gaps together, when they explain a good part of the idle time."""
+    mine = [gap for gap in gaps if gap.device == device.id]
+    alike = [gap for gap in mine if gap.length_ns >= _ALIKE * mine[0].length_ns]
+    total = sum(gap.length_ns for gap in alike)
+    if not alike or total < _WORTH_TELLING * device.idle_ns:
+        return ()
+    longest, shortest = alike[0].length_ns, alike[-1].length_ns
+    span = duration(longest) if len(alike) == 1 else f"{duration(shortest)} to {duration(longest)} each"
+    verb = "The longest gap takes" if len(alike) == 1 else f"The {len(alike)} longest gaps take"
+    return (f"{verb} {span}, {percent(total / device.idle_ns)} of the idle time{_where(alike)}.",)
+
+
+def _where(gaps: list[Gap]) -> str:
+    """What the host did in all of the gaps, when it is the same."""
+    frames = {gap.frame for gap in gaps}
+    if len(frames) != 1 or not gaps[0].frame:
+        return ""
+    named = [frame for frame in gaps[0].frame if not frame.startswith("<")] or gaps[0].frame
+    inner, outer = named[0], named[-1]
+    return f", in {inner}" + (f" under {outer}" if outer != inner else "")

@@ -1,0 +1,182 @@
+"""Launches: how long from the call to the device, how deep the queue (metrics.md, section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.metrics.spread import Spread, spread_of
+from analyze.settings import Definitions
+from analyze.trace import Trace
+from analyze.units import duration, percent
+
+_LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
+_CALLS_LISTED = 12
+_CAPTURE_CALL = r"StreamBeginCapture|StreamEndCapture"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCalls:
+    """API calls of one name.
+
+    Attributes:
+        name: API call.
+        count: how many.
+        sum_ns: time inside them.
+        p50_ns: median.
+        max_ns: longest.
+    """
+
+    name: str
+    count: int
+    sum_ns: int
+    p50_ns: int
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """How work got to the devices.
+
+    Attributes:
+        calls: API calls that launched something: those with activities, and launch calls without.
+        launch_calls: kernel and graph launch calls.
+        complete_calls: those of them with a recorded activity.
+        capture: calls that capture a graph are in the file; launches inside a capture have no activity by nature.
+        linked: activities with a recorded launch.
+        unlinked: activities without.
+        latency_ns: call start to activity start, over launches that met an idle stream.
+        queue_time_ns: call end to activity start, over the others.
+        max_queue_depth: most linked activities launched and not yet begun.
+        skewed: launches whose activity starts before the call.
+        worst_skew_ns: by how much at most.
+        short_kernels: kernels below `short_kernel_ns`.
+        kernels: timed kernels.
+        api_calls: API calls by name, most time first.
+    """
+
+    calls: int
+    launch_calls: int
+    complete_calls: int
+    capture: bool
+    linked: int
+    unlinked: int
+    latency_ns: Spread | None
+    queue_time_ns: Spread | None
+    max_queue_depth: int
+    skewed: int
+    worst_skew_ns: int
+    short_kernels: int
+    kernels: int
+    api_calls: tuple[ApiCalls, ...]
+
+    @property
+    def complete_share(self) -> float:
+        """Share of launch calls with a recorded activity, 1 without any launch call."""
+        return self.complete_calls / self.launch_calls if self.launch_calls else 1.0
+
+
+def measure_launches(
+    trace: Trace, selected: pl.DataFrame, within: tuple[int, int] | None, definitions: Definitions
+) -> Launches:
+    """Launch statistics of the selected activities.
+
+    Args:
+        trace: the trace.
+        selected: its selected activities.
+        within: host interval of the selection, None for everything.
+        definitions: limits.
+    """
+    timed = selected.filter("timed")
+    linked = timed.filter(pl.col("launch").is_not_null())
+    launches = trace.launches.join(linked.select("launch").unique(), on="launch", how="semi", maintain_order="left")
+    calls = trace.runtime.with_row_index("launch")
+    if within is not None:
+        calls = calls.filter(pl.col("start_ns").is_between(*within))
+    launching = calls.filter(pl.col("name").cast(pl.String).str.contains(_LAUNCH_CALL))
+    recorded = launching.join(trace.activities.select("launch"), on="launch", how="semi")
+    skew = (launches["start_ns"] - launches["first_start_ns"]).filter(launches["latency_ns"].is_null())
+    idle = pl.col("idle_stream")
+    kernels = timed.filter(pl.col("kind").cast(pl.String) == "kernel")
+    names = trace.runtime["name"].cast(pl.String)
+    return Launches(
+        calls=launches.height + launching.height - recorded.height,
+        launch_calls=launching.height,
+        complete_calls=recorded.height,
+        capture=bool(names.str.contains(_CAPTURE_CALL).any()),
+        linked=linked.height,
+        unlinked=timed.height - linked.height,
+        latency_ns=spread_of(launches.filter(idle)["latency_ns"]),
+        queue_time_ns=spread_of(launches.filter(~idle)["queue_time_ns"]),
+        max_queue_depth=_max_depth(linked),
+        skewed=len(skew),
+        worst_skew_ns=int(skew.max()) if len(skew) else 0,
+        short_kernels=kernels.filter(pl.col("dur_ns") < definitions.short_kernel_ns).height,
+        kernels=kernels.height,
+        api_calls=_by_name(calls),
+    )
+
+
+def _max_depth(linked: pl.DataFrame) -> int:
+    """Most activities whose launch has begun and that have not; skewed ones never wait."""
+    waiting = linked.filter(pl.col("start_ns") >= pl.col("launch_start_ns"))
+    times = np.concatenate((waiting["start_ns"].to_numpy(), waiting["launch_start_ns"].to_numpy()))
+    change = np.repeat(np.array([-1, 1]), waiting.height)
+    depth = np.cumsum(change[np.argsort(times, kind="stable")])
+    return max(int(depth.max()), 0) if len(depth) else 0
+
+
+def _by_name(calls: pl.DataFrame) -> tuple[ApiCalls, ...]:
+    grouped = (
+        calls.filter(pl.col("dur_ns").is_not_null())
+        .group_by(pl.col("name").cast(pl.String))
+        .agg(
+            count=pl.len(),
+            sum_ns=pl.col("dur_ns").sum(),
+            p50_ns=pl.col("dur_ns").quantile(0.5, "lower"),
+            max_ns=pl.col("dur_ns").max(),
+        )
+        .with_columns(pl.col("p50_ns").cast(pl.Int64))
+        .sort("sum_ns", "name", descending=[True, False])
+    )
+    return tuple(ApiCalls(**row) for row in grouped.iter_rows(named=True))
+
+
+def section(launches: Launches, window_ns: int) -> Section:
+    """Launch statistics on three lines, and the API calls."""
+    per_second = launches.calls * 10**9 // window_ns if window_ns else 0
+    short = percent(launches.short_kernels / launches.kernels) if launches.kernels else "0%"
+    table = Table(
+        title="API calls with most time",
+        columns=(
+            Column("call", Kind.CODE),
+            Column("count", Kind.COUNT),
+            Column("time", Kind.TIME),
+            Column("median", Kind.TIME),
+            Column("longest", Kind.TIME),
+        ),
+        rows=tuple((c.name, c.count, c.sum_ns, c.p50_ns, c.max_ns) for c in launches.api_calls[:_CALLS_LISTED]),
+    )
+    blocks = (
+        Stat(
+            "Launch",
+            f"{launches.calls:,} ({per_second:,}/s); {short} of {launches.kernels:,} kernels below 10 µs",
+        ),
+        Stat("Latency", f"{_spread(launches.latency_ns)} on an idle stream"),
+        Stat(
+            "Queue",
+            f"{_spread(launches.queue_time_ns)} behind other work; depth max {launches.max_queue_depth:,}",
+        ),
+        table,
+    )
+    return Section("launches", "Launches", blocks)
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "no launch"
+    times = f"p50 {duration(spread.p50_ns)}, p90 {duration(spread.p90_ns)}, max {duration(spread.max_ns)}"
+    return f"{times}; {spread.n:,}"

@@ -1,0 +1,113 @@
+"""All measures of one trace, taken in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyze.metrics.device_time import DeviceTime, measure_device
+from analyze.metrics.health import find_notices
+from analyze.metrics.idle import Gap, largest_gaps
+from analyze.metrics.launches import Launches, measure_launches
+from analyze.metrics.lead import Lead, measure_lead
+from analyze.metrics.ops import HostSide, measure_host
+from analyze.metrics.overlap import Overlap, measure_overlap
+from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
+from analyze.metrics.steps import Step, measure_steps
+from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
+from analyze.notes import Notice
+from analyze.settings import Definitions
+from analyze.timeline import (
+    DeviceTimeline,
+    Host,
+    Intervals,
+    Wish,
+    device_timelines,
+    join,
+    partition_gaps,
+    select,
+)
+from analyze.timeline.intervals import NOTHING
+from analyze.trace import Trace
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What was measured, in integer nanoseconds.
+
+    Attributes:
+        selection: what was selected, empty for everything.
+        devices: one ledger per device with activities.
+        overlaps: concurrency, in the order of `devices`.
+        launches: launch statistics.
+        stalls: blocking calls.
+        categories: work by category.
+        kernels: work by activity name.
+        gaps: the largest gaps.
+        steps: the steps.
+        host: ops and threads.
+        notices: what was odd.
+        lead: host time before the headline device's window, None without steps.
+    """
+
+    selection: str
+    devices: tuple[DeviceTime, ...]
+    overlaps: tuple[Overlap, ...]
+    launches: Launches
+    stalls: Stalls
+    categories: tuple[Category, ...]
+    kernels: tuple[Kernel, ...]
+    gaps: tuple[Gap, ...]
+    steps: tuple[Step, ...]
+    host: HostSide
+    notices: tuple[Notice, ...]
+    lead: Lead | None
+
+
+def measure(trace: Trace, definitions: Definitions, wish: Wish) -> Measures:
+    """Take all measures of a trace, or of the steps or range that are wished for.
+
+    Raises:
+        SelectionError: no such steps or range.
+    """
+    selection = select(trace, wish)
+    within = None
+    if selection.host_start_ns is not None and selection.host_end_ns is not None:
+        within = (selection.host_start_ns, selection.host_end_ns)
+    host = Host(trace)
+    lines = device_timelines(trace.activities, selection.activities)
+    gaps = [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines]
+    devices = tuple(
+        measure_device(line, gap, trace.metadata.device_name(line.device), definitions)
+        for line, gap in zip(lines, gaps, strict=True)
+    )
+    launches = measure_launches(trace, selection.activities, within, definitions)
+    final = find_final_sync(trace, host.blocking, definitions)
+    return Measures(
+        selection=selection.label,
+        devices=devices,
+        overlaps=tuple(
+            measure_overlap(line, device.concurrent_ns) for line, device in zip(lines, devices, strict=True)
+        ),
+        launches=launches,
+        stalls=measure_stalls(trace, host, _together(gaps), _busy(lines), within, final),
+        categories=measure_categories(lines),
+        kernels=measure_kernels(lines),
+        gaps=largest_gaps(trace, lines, gaps, definitions.top),
+        steps=measure_steps(selection),
+        host=measure_host(trace, within),
+        notices=find_notices(trace, selection, devices, launches, definitions),
+        lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
+    )
+
+
+_COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}
+
+
+def _together(gaps: list[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([gap.select(*_COSTS) for gap in gaps]) if gaps else pl.DataFrame(schema=_COSTS)
+
+
+def _busy(lines: list[DeviceTimeline]) -> Intervals:
+    return join(*(line.busy for line in lines)) if lines else NOTHING

@@ -1,0 +1,120 @@
+"""What ran at the same time (metrics.md, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import polars as pl
+
+from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.timeline import CLASSES, DeviceTimeline, intersect, union
+from analyze.units import duration, percent
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTime:
+    """One stream.
+
+    Attributes:
+        stream: stream number, None where the file has none.
+        activities: how many.
+        busy_ns: time during which it runs something.
+    """
+
+    stream: int | None
+    activities: int
+    busy_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairOverlap:
+    """Two classes of work.
+
+    Attributes:
+        first: one of computation, communication, copy.
+        second: another.
+        overlapped_ns: both run.
+        hidden_share: of the smaller one's time, 0..1.
+    """
+
+    first: str
+    second: str
+    overlapped_ns: int
+    hidden_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Concurrency on one device.
+
+    Attributes:
+        concurrent_ns: two or more activities run.
+        parallelism: added-up durations over busy time, None without busy time.
+        streams: per stream, most busy first.
+        pairs: per pair of classes that both occur.
+    """
+
+    concurrent_ns: int
+    parallelism: float | None
+    streams: tuple[StreamTime, ...]
+    pairs: tuple[PairOverlap, ...]
+
+
+def measure_overlap(line: DeviceTimeline, concurrent_ns: int) -> Overlap:
+    """Overlap on one device inside its window."""
+    owning = line.owning
+    busy = line.busy.total_ns
+    total = int((owning["end_ns"] - owning["start_ns"]).sum())
+    return Overlap(concurrent_ns, total / busy if busy else None, _streams(owning), tuple(_pairs(line)))
+
+
+def _streams(owning: pl.DataFrame) -> tuple[StreamTime, ...]:
+    found = [
+        StreamTime(stream, rows.height, union(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()).total_ns)
+        for (stream,), rows in owning.group_by("stream", maintain_order=True)
+    ]
+    return tuple(sorted(found, key=lambda s: (-s.busy_ns, s.stream is None, s.stream or 0)))
+
+
+def _pairs(line: DeviceTimeline) -> list[PairOverlap]:
+    pairs = []
+    for (i, first), (j, second) in combinations(enumerate(CLASSES), 2):
+        a, b = line.by_class[i], line.by_class[j]
+        smaller = min(a.total_ns, b.total_ns)
+        if smaller:
+            both = intersect(a, b).total_ns
+            pairs.append(PairOverlap(first, second, both, both / smaller))
+    return pairs
+
+
+def section(overlap: Overlap, window_ns: int) -> Section:
+    """How much ran at the same time, and where."""
+    text = "never two activities at once"
+    if overlap.concurrent_ns:
+        share = percent(overlap.concurrent_ns / window_ns)
+        text = f"two or more at once for {duration(overlap.concurrent_ns)}, {share} of window; parallelism "
+        text += f"{overlap.parallelism or 1:.2f}"
+    hidden = [
+        f"{pair.second} beside {pair.first}: {percent(pair.hidden_share)} hidden"
+        for pair in overlap.pairs
+        if pair.overlapped_ns
+    ]
+    streams = Table(
+        title="Streams",
+        columns=(
+            Column("stream", Kind.TEXT),
+            Column("activities", Kind.COUNT),
+            Column("busy", Kind.TIME),
+            Column("of window", Kind.SHARE),
+        ),
+        rows=tuple(
+            (_stream(s.stream), s.activities, s.busy_ns, s.busy_ns / window_ns if window_ns else None)
+            for s in overlap.streams
+        ),
+    )
+    return Section("overlap", "Overlap", (Stat("Overlap", "; ".join((text, *hidden))), streams))
+
+
+def _stream(stream: int | None) -> str:
+    return "not recorded" if stream is None else str(stream)

@@ -1,0 +1,95 @@
+"""The document that every format draws: what was measured, the verdict, the figures, the blocks that tell them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analyze.blocks import Breakdown, Section
+from analyze.findings import Verdict
+from analyze.metrics import Measures
+from analyze.notes import NotMeasured
+from analyze.settings import Definitions
+
+SCHEMA_VERSION = "1.0"
+TOOL = "gpuledger"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInfo:
+    """What was measured.
+
+    Attributes:
+        name: base name of the file.
+        sha256: hash of its bytes.
+        size_bytes: size on disk.
+        writer: exporter.
+        device_names: names of the devices with activities, without repeats.
+        runtime: CUDA or ROCm version, empty where not recorded.
+        flags: profiler options that were on.
+        rank: rank in the job, None outside distributed runs.
+        world_size: ranks of the job, None outside distributed runs.
+        steps: profiler steps accounted for.
+        selection: what was selected, empty for everything.
+        window_ns: window of the headline device.
+        cut: the file ends early.
+    """
+
+    name: str
+    sha256: str
+    size_bytes: int
+    writer: str
+    device_names: tuple[str, ...]
+    runtime: str
+    flags: tuple[str, ...]
+    rank: int | None
+    world_size: int | None
+    steps: int
+    selection: str
+    window_ns: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure for scripts.
+
+    Attributes:
+        value: the figure, None where it could not be measured.
+        unit: ns, share (0..1), count or per_s.
+        better: "lower" or "higher".
+        of: the whole that a share is of, empty otherwise.
+    """
+
+    value: float | int | None
+    unit: str
+    better: str
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report, independent of any format.
+
+    Attributes:
+        version: version of the program.
+        trace: what was measured.
+        verdict: the judgement.
+        measures: every figure.
+        metrics: the figures that scripts ask for, by id.
+        ledger: the headline device's window as parts; None without a device.
+        sections: the evidence, by question.
+        not_measured: what the file cannot answer.
+        next_steps: commands that go on from here.
+        definitions: what the figures mean.
+    """
+
+    version: str
+    trace: TraceInfo
+    verdict: Verdict
+    measures: Measures
+    metrics: dict[str, Metric]
+    ledger: Breakdown | None
+    sections: tuple[Section, ...]
+    not_measured: tuple[NotMeasured, ...]
+    next_steps: tuple[str, ...]
+    definitions: Definitions

@@ -1,0 +1,123 @@
+"""Cells, bars and names as text, the same for every text format."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analyze.blocks import Breakdown, Cell, Column, Kind
+from analyze.units import (
+    MEMORY_UNITS,
+    TIME_UNITS,
+    Unit,
+    column_scale,
+    nested_tenths,
+    number,
+    percent,
+    tenths_text,
+)
+
+NONE = "–"
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_FOLDED_TENTHS = 0.5  # parts of less than 0.05 % share one line in text
+_ASCII = str.maketrans({"µ": "u", "–": "-", "…": "~", "█": "#", "≤": "<", "→": ">", **dict.fromkeys(_EIGHTHS[1:], "#")})
+
+
+def printable(name: str) -> str:
+    """A name from a trace without anything that moves the cursor, hides or reorders text."""
+    return "".join(c if unicodedata.category(c)[0] != "C" else "�" if ord(c) > 0x1F else " " for c in name)
+
+
+def to_ascii(text: str) -> str:
+    """The text in ASCII: units and bars by look-alikes, letters of names by question marks."""
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def shorten(name: str, width: int) -> str:
+    """The name in at most so many characters, cut in the middle: both ends tell kernels apart."""
+    if len(name) <= width:
+        return name
+    if width < 2:
+        return name[:width]
+    left = (width - 1) // 2
+    return name[: width - 1 - left] + "…" + (name[-left:] if left else "")
+
+
+def bar(share: float, width: int) -> str:
+    """A bar whose full width is the whole; whatever is there shows at least an eighth."""
+    eighths = round(max(min(share, 1.0), 0.0) * width * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def cells(column: Column, values: Sequence[Cell]) -> list[str]:
+    """The cells of a column as text: one unit for all, `–` where there is no value."""
+    match column.kind:
+        case Kind.TEXT | Kind.CODE:
+            return [NONE if value is None else printable(str(value)) for value in values]
+        case Kind.COUNT:
+            return [NONE if value is None else f"{value:,}" for value in values]
+        case Kind.SHARE:
+            return [NONE if value is None else percent(float(value)) for value in values]
+        case Kind.BAR:
+            return [str(value or 0.0) for value in values]
+        case Kind.TIME | Kind.MEMORY:
+            return _amounts(values, TIME_UNITS if column.kind is Kind.TIME else MEMORY_UNITS)
+
+
+def _amounts(values: Sequence[Cell], units: Sequence[Unit]) -> list[str]:
+    known = [int(value) for value in values if value is not None]
+    unit, decimals = column_scale(known, units)
+    return [NONE if value is None else _amount(int(value), unit, decimals) for value in values]
+
+
+def _amount(value: int, unit: Unit, decimals: int) -> str:
+    if value == 0:
+        return f"0 {unit.symbol}"
+    text = number(value / unit.size, decimals)
+    if not any(digit in text for digit in "123456789"):
+        text = "<" + number(10.0**-decimals, decimals)
+    return f"{text} {unit.symbol}"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """One printed row of a breakdown: label, time, percent, share for the bar, and whether the device idles."""
+
+    label: str
+    time: str
+    percent: str
+    share: float
+    idle: bool
+
+
+def breakdown_rows(breakdown: Breakdown) -> list[BreakdownRow]:
+    """The rows of a breakdown and its total, rounded so that times and percents sum to what the total prints.
+
+    Busy and idle are rounded first, then the parts within each. Idle parts under 0.05 % share one line.
+    """
+    whole = breakdown.total_ns
+    unit, decimals = column_scale([whole], TIME_UNITS)
+    quantum = max(unit.size // 10**decimals, 1)
+    busy = [(part.label, part.ns) for part in breakdown.parts if part.ns and not part.idle]
+    idle = _fold([(part.label, part.ns) for part in breakdown.parts if part.ns and part.idle], whole)
+    amounts = [[ns for _, ns in busy], [ns for _, ns in idle]]
+    shares, times = nested_tenths(amounts), nested_tenths(amounts, round(whole / quantum))
+    rows: list[BreakdownRow] = []
+    for i, group in enumerate((busy, idle)):
+        for (label, ns), share, time in zip(group, shares[i], times[i], strict=True):
+            shown = _amount(time * quantum if time else min(ns, quantum // 3), unit, decimals)
+            rows.append(BreakdownRow(label, shown, tenths_text(share, ns), ns / whole, idle=bool(i)))
+    total = _amount(round(whole / quantum) * quantum, unit, decimals)
+    return [*rows, BreakdownRow("Total", total, "100.0%", 1.0, idle=False)]
+
+
+def _fold(parts: list[tuple[str, int]], whole: int) -> list[tuple[str, int]]:
+    """The parts with the smallest ones together on one line, when there are several."""
+    small = [part for part in parts if part[1] * 1000 < _FOLDED_TENTHS * whole]
+    if len(small) < 2:
+        return parts
+    return [*(part for part in parts if part not in small), ("Other idle", sum(ns for _, ns in small))]

@@ -1,0 +1,148 @@
+"""The report as GitHub-flavoured Markdown: readable in a pull request, in an e-mail and with `less`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from typing_extensions import assert_never
+
+from analyze.blocks import Block, Breakdown, Kind, Stat, Table
+from analyze.report.header import measured_line, verdict_word
+from analyze.report.report import SCHEMA_VERSION, TOOL, Report
+from analyze.report.text import bar, breakdown_rows, cells, printable, shorten
+
+BUDGET_CHARACTERS = 60_000  # a pull request comment holds 65,536
+_BAR_CELLS = 20
+_NAME_CELLS = 100
+_RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY)
+_SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+
+
+def render(report: Report, *, budget: int = BUDGET_CHARACTERS) -> str:
+    """The report as Markdown.
+
+    Args:
+        report: the document.
+        budget: most characters; whole sections are dropped from the end to keep it, and named.
+    """
+    top = "\n".join(_top(report))
+    bottom = "\n".join(_bottom(report))
+    room = budget - len(top) - len(bottom)
+    kept: list[str] = []
+    dropped: list[str] = []
+    for section in report.sections:
+        text = "\n".join((f"### {escape(section.title)}\n", *_section(section.blocks)))
+        if not dropped and len(text) <= room:
+            kept.append(text)
+            room -= len(text)
+        else:
+            dropped.append(section.title)
+    left_out = [f"Left out to keep within {budget:,} characters: {', '.join(dropped)}.\n"] if dropped else []
+    return "\n".join((top, *kept, *left_out, bottom))
+
+
+def escape(text: str) -> str:
+    """Text from a trace that stays text: no Markdown and no HTML comes out of it."""
+    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", safe)
+
+
+def code(name: str) -> str:
+    """A name as a code span that is safe inside a table."""
+    inner = shorten(printable(name), _NAME_CELLS).replace("`", "'").replace("|", "\\|").strip()
+    return f"`{inner}`" if inner else "–"
+
+
+def _top(report: Report) -> Iterator[str]:
+    yield f"## Trace report: {escape(report.trace.name)}\n"
+    yield f"> [!IMPORTANT]\n> **{verdict_word(report.verdict)}.** {escape(report.verdict.sentences[0])}"
+    for sentence in report.verdict.sentences[1:]:
+        yield f"> {escape(sentence)}"
+    yield f"\n{escape(measured_line(report.trace))}\n"
+    if report.ledger is not None:
+        yield from _block(report.ledger)
+
+
+def _section(blocks: tuple[Block, ...]) -> Iterator[str]:
+    for block in blocks:
+        yield from _block(block)
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Stat():
+            yield f"**{escape(block.label)}**: {escape(block.text)}\n"
+        case Breakdown():
+            yield from _breakdown(block)
+        case Table():
+            yield from _table(block)
+        case _:
+            assert_never(block)
+
+
+def _breakdown(block: Breakdown) -> Iterator[str]:
+    yield f"| {escape(block.title)} | time | {block.of} | |\n|:--|--:|--:|:--|"
+    *parts, total = breakdown_rows(block)
+    for row in parts:
+        yield f"| {row.label} | {row.time} | {row.percent} | {_bar(row.share)} |"
+    yield f"| **{total.label}** | **{total.time}** | **{total.percent}** | |\n"
+
+
+def _bar(share: float) -> str:
+    return f"`{bar(share, _BAR_CELLS):<{_BAR_CELLS}}`"
+
+
+def _table(table: Table) -> Iterator[str]:
+    if not table.rows:
+        return
+    if not table.brief:
+        yield f"<details><summary>{escape(table.title)} ({len(table.rows)})</summary>\n"
+    heads = [escape(column.head) for column in table.columns]
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "|".join("--:" if column.kind in _RIGHT else ":--" for column in table.columns) + "|"
+    columns = []
+    for i, column in enumerate(table.columns):
+        texts = cells(column, [row[i] for row in table.rows])
+        match column.kind:
+            case Kind.CODE:
+                texts = [code(text) if text != "–" else text for text in texts]
+            case Kind.BAR:
+                texts = [_bar(float(text)) for text in texts]
+            case Kind.TEXT:
+                texts = [escape(text) for text in texts]
+            case Kind.TIME | Kind.COUNT | Kind.SHARE | Kind.MEMORY:
+                pass
+            case _:
+                assert_never(column.kind)
+        columns.append(texts)
+    for cells_of_row in zip(*columns, strict=True):
+        yield "| " + " | ".join(cells_of_row) + " |"
+    yield ""
+    if table.note:
+        yield f"{escape(table.note)}\n"
+    if not table.brief:
+        yield "</details>\n"
+
+
+def _bottom(report: Report) -> Iterator[str]:
+    notices = report.measures.notices
+    if notices:
+        yield "### Trace quality\n\n> [!NOTE]"
+        for notice in notices:
+            yield f"> {escape(notice.text)}  "
+        yield ""
+    if report.not_measured:
+        yield "<details><summary>Not measured</summary>\n"
+        for missing in report.not_measured:
+            yield f"- *{missing.id}*: {escape(missing.reason)}; to get it, {escape(missing.how_to_get_it)}."
+        yield "\n</details>\n"
+    yield "### How to go on\n\n```"
+    yield from report.next_steps
+    yield "```\n"
+    limits = report.definitions
+    yield (
+        f"<sub>{TOOL} {report.version}, report schema {SCHEMA_VERSION}; verdict: {escape(report.verdict.rule)}; "
+        f"long gap over {limits.long_gap_ns / 1e6:g} ms, short kernel below {limits.short_kernel_ns / 1e3:g} µs; "
+        f"trace sha256 {report.trace.sha256[:12]}</sub>\n"
+    )

@@ -1,0 +1,209 @@
+"""The report on one terminal screen: verdict first, at most 80 columns unless the terminal is wider."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+from typing_extensions import assert_never
+
+from analyze.blocks import Block, Breakdown, Column, Kind, Stat, Table
+from analyze.palette import BUSY, IDLE, VERDICTS
+from analyze.report.header import measured_line, verdict_word
+from analyze.report.report import Report
+from analyze.report.text import bar, breakdown_rows, cells, printable, shorten, to_ascii
+
+DEFAULT_WIDTH = 80
+MAX_WIDTH = 120
+_LABEL = 9  # columns of the label in front of a line of figures
+_BAR = 24
+_NARROW = 60  # below it bars and shares go first; names are cut, numbers never
+_NAME_AT_LEAST = 8
+_GAP = "  "
+_LEFT = (Kind.TEXT, Kind.CODE, Kind.BAR)
+
+
+def render(report: Report, *, width: int = DEFAULT_WIDTH, color: bool = False, ascii_only: bool = False) -> str:
+    """The report for a terminal.
+
+    Args:
+        report: the document.
+        width: columns to fill.
+        color: with ANSI colours; everything they say is also in the text.
+        ascii_only: without bars, `µ` and other characters beyond ASCII.
+    """
+    file = io.StringIO()
+    console = Console(
+        file=file,
+        width=min(width, MAX_WIDTH),
+        force_terminal=color,
+        color_system="truecolor" if color else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for line in _lines(report, console.width):
+        console.print(line, no_wrap=True, crop=True, overflow="crop")
+    text = "\n".join(line.rstrip() for line in file.getvalue().split("\n"))
+    return to_ascii(text) if ascii_only and not color else text
+
+
+def _lines(report: Report, width: int) -> Iterator[Text]:
+    name = shorten(printable(report.trace.name), width - 2)
+    about = measured_line(report.trace)
+    if len(name) + 2 + len(about) <= width:
+        yield Text.assemble((name, "bold"), _GAP, about)
+    else:
+        yield Text(name, "bold")
+        yield from _wrapped(about, width, " ")
+    yield Text()
+    verdict = report.verdict
+    word = Text(" " + verdict_word(verdict).upper() + _GAP, Style(bold=True, color=VERDICTS.get(verdict.id)))
+    yield from _wrapped(verdict.sentences[0], width, " ", word)
+    for sentence in verdict.sentences[1:]:
+        yield from _wrapped(sentence, width, " ")
+    if report.ledger is not None:
+        yield Text()
+        yield from _breakdown(report.ledger, width)
+    stats: list[Stat] = []
+    for section in report.sections:
+        stats += [block for block in section.blocks if isinstance(block, Stat)]
+        for block in section.blocks:
+            if isinstance(block, Table) and block.brief and block.rows:
+                yield Text()
+                yield from _block(block, width)
+    if stats:
+        yield Text()
+    for stat in stats:
+        yield from _block(stat, width)
+    yield from _closing(report, width)
+
+
+def _closing(report: Report, width: int) -> Iterator[Text]:
+    if report.measures.notices:
+        yield Text()
+    for i, notice in enumerate(report.measures.notices):
+        yield from _labelled("Notes" if i == 0 else "", notice.text, width)
+    yield Text()
+    for i, command in enumerate(report.next_steps):
+        yield from _labelled("Next" if i == 0 else "", command, width)
+
+
+def _block(block: Block, width: int) -> Iterator[Text]:
+    match block:
+        case Stat():
+            yield from _labelled(block.label, block.text, width)
+        case Breakdown():
+            yield from _breakdown(block, width)
+        case Table():
+            yield from _table(block, width)
+        case _:
+            assert_never(block)
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
+    yield from _wrapped(text, width, " " * (_LABEL + 1), Text(f" {label:<{_LABEL}}", "bold"))
+
+
+def _wrapped(text: str, width: int, indent: str, first: Text | None = None) -> Iterator[Text]:
+    """The text in lines of at most `width` cells; the first may begin with a styled lead."""
+    line = first if first is not None else Text(indent)
+    begun = False
+    for word in printable(text).split():
+        if begun and line.cell_len + 1 + cell_len(word) > width:
+            yield line
+            line, begun = Text(indent), False
+        line.append((" " if begun else "") + word)
+        begun = True
+    yield line
+
+
+def _breakdown(block: Breakdown, width: int) -> Iterator[Text]:
+    rows = breakdown_rows(block)
+    label = max(len(row.label) for row in rows)
+    time = max(len(row.time) for row in rows)
+    share = max(len(block.of), *(len(row.percent) for row in rows))
+    room = width - 1 - label - time - share - 3 * len(_GAP) - 1
+    room = room if width >= _NARROW else 0
+    head = f" {block.title:<{label + len(_GAP) + room}}{_GAP}{'time':>{time}}{_GAP}{block.of:>{share}}"
+    yield Text(head, "bold")
+    for row in rows:
+        shown = bar(row.share, room) if row.label != "Total" else ""
+        yield Text.assemble(
+            f" {row.label:<{label}}{_GAP}",
+            (f"{shown:<{room}}", Style(color=IDLE if row.idle else BUSY)),
+            f"{_GAP}{row.time:>{time}}{_GAP}{row.percent:>{share}}",
+        )
+
+
+def _table(table: Table, width: int) -> Iterator[Text]:
+    """The first rows of a table, its title in place of the first caption."""
+    rows = table.rows[: table.brief]
+    keep = [
+        i for i, column in enumerate(table.columns) if width >= _NARROW or column.kind not in (Kind.BAR, Kind.SHARE)
+    ]
+    columns = [table.columns[i] for i in keep]
+    texts = [cells(table.columns[i], [row[i] for row in rows]) for i in keep]
+    heads = ["" if column.kind is Kind.BAR else column.head for column in columns]
+    heads[0] = table.title
+    widths = _widths(columns, texts, heads, width - 1)
+    yield Text(" " + _head_row(columns, heads, widths), "bold")
+    for row in zip(*texts, strict=True):
+        yield _styled_row(columns, row, widths)
+    hidden = len(table.rows) - len(rows)
+    if hidden > 0:
+        yield Text(f" and {hidden} more: -o report.md", "dim")
+
+
+def _widths(columns: Sequence[Column], texts: Sequence[Sequence[str]], heads: Sequence[str], room: int) -> list[int]:
+    """Column widths that fill the room: numbers as wide as they are, names share what is left."""
+    wanted = [
+        _BAR if column.kind is Kind.BAR else max(cell_len(text) for text in (head, *cell))
+        for column, cell, head in zip(columns, texts, heads, strict=True)
+    ]
+    if len(columns) > 1 and columns[1].kind is Kind.BAR:
+        wanted[0] = max(cell_len(text) for text in ("", *texts[0]))
+    over = sum(wanted) + len(_GAP) * (len(wanted) - 1) - room
+    elastic = [i for i, column in enumerate(columns) if column.kind in _LEFT]
+    while over > 0 and elastic:
+        widest = max(elastic, key=lambda i: wanted[i])
+        if wanted[widest] <= _NAME_AT_LEAST:
+            break
+        wanted[widest] -= 1
+        over -= 1
+    return wanted
+
+
+def _head_row(columns: Sequence[Column], heads: Sequence[str], widths: Sequence[int]) -> str:
+    """The captions; a title runs on over the bars beside it."""
+    if len(columns) > 1 and columns[1].kind is Kind.BAR:
+        columns, heads = (columns[0], *columns[2:]), (heads[0], *heads[2:])
+        widths = (widths[0] + len(_GAP) + widths[1], *widths[2:])
+    return _row(columns, [shorten(head, width) for head, width in zip(heads, widths, strict=True)], widths)
+
+
+def _row(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
+    return _GAP.join(_fit(column, text, width) for column, text, width in zip(columns, row, widths, strict=True))
+
+
+def _fit(column: Column, text: str, width: int) -> str:
+    if column.kind in _LEFT:
+        text = shorten(text, width)
+        return text + " " * (width - cell_len(text))
+    return " " * (width - cell_len(text)) + text
+
+
+def _styled_row(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> Text:
+    line = Text(" ")
+    for i, (column, text, width) in enumerate(zip(columns, row, widths, strict=True)):
+        line.append(_GAP if i else "")
+        if column.kind is Kind.BAR:
+            line.append(f"{bar(float(text), width):<{width}}", Style(color=BUSY))
+        else:
+            line.append(_fit(column, text, width))
+    return line
