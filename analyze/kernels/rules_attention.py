@@ -214,7 +214,8 @@ FUSED_RULES: tuple[Rule, ...] = (
     Rule(
         "attention",
         "attention",
-        r"(?<!self_)(^|_)(attn|attention|mha|gqa|mqa|mla|sdpa|flash_decode|attend)(_|$|\d)|"
+        r"^(?!.*(masks?(_|$)|residual|transpose|add_\w*bias))(.*_)?"
+        r"(attn|attention|mha|gqa|mqa|mla|sdpa|flash_decode|attend)(_|$|\d)|"
         r"varlen_prefill|"
         r"^(fwd|bwd)_kernel(_(fp8|int8\w*|no_prompt_cache|token_att\w*|with_v\w*|alibi|inner|dkv|dq))?$|"
         r"attnres|(^|_)hstu_|"

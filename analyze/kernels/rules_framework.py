@@ -126,7 +126,7 @@ COPY_RULES: tuple[Rule, ...] = (
         "layout",
         r"(^|_)(transpose\w*|permute\w*|permutation|contiguous|pad(ding)?\d?d?|(reflection|replication|"
         r"constant|zero)_pad\w*|flip|roll\w*|narrow|unfold|fold|pixel_(un)?shuffle|channel_shuffle|copy|"
-        r"copy_\w*|clone|memcpy|cast|convert\w*|to_copy|pack|unpack|(un)?swizzle\w*|swap_first_dims\w*|"
+        r"copy_\w*|clone|memcpy|cast|convert\w*|to_copy|pack|unpack|(un)?swizzle\w*|swap_first_dims\w*|shift_partition\w*|"
         r"transform(\dd)?_0\d+|unpadding|reindex|\w*cpy\w*|interleave|deinterleave|space_to_depth|"
         r"reorder|reshape|slice|split\w*qkv)(_|$)",
         (

@@ -46,7 +46,7 @@ MEMORY_RULES: tuple[Rule, ...] = (
 )
 
 _COLLECTIVE = (
-    r"all_?reduce|all_?gather(?!_scatter)|reduce_?scatter|all_?to_?all|all_?2_?all|send_?recv|"
+    r"all_?reduce|all_?gather(?!_scatter)|reduce_?scatter(?!_grad)|all_?to_?all|all_?2_?all|send_?recv|"
     r"collective_permute"
 )
 

@@ -151,6 +151,12 @@ def test_collectives_whose_names_tell_no_type() -> None:
     assert category("void deep_ep::intranode::dispatch<2, 768, 8192>(int4*)") == "communication"
 
 
+def test_work_beside_attention_and_collectives_is_neither() -> None:
+    assert category("build_attention_mask_kernel") != "attention"
+    assert category("add_relative_attention_bias_kernel") == "elementwise"
+    assert category("max_reduce_scatter_grad_kernel") != "communication"
+
+
 def test_a_product_that_waits_for_its_operands_is_a_product() -> None:
     assert category("kernel_consumer_all_gather_gemm") == "gemm"
 
