@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import polars as pl
 
+from analyze.kernels.fusion import does_several
 from analyze.kernels.names import KernelName, parse
 from analyze.kernels.precision import precision_of, uses_matrix_unit
 from analyze.kernels.rule import Rule
@@ -94,4 +95,4 @@ def kind_of(kernel: KernelName, rule: Rule | None) -> KernelKind:
         return UNRECOGNISED
     precision = rule.precision or precision_of(kernel, rule.category)
     tensor_core = _TENSOR_CORE[rule.tensor_core] if rule.tensor_core else uses_matrix_unit(kernel, rule.category)
-    return KernelKind(rule.category, rule.family, precision, tensor_core, rule.fused)
+    return KernelKind(rule.category, rule.family, precision, tensor_core, rule.fused or does_several(kernel))

@@ -87,7 +87,6 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
             "_FP8rowwise_to_float_cuda_kernel",
         ),
         scope="words",
-        fused=True,
     ),
     Rule(
         "quantization",

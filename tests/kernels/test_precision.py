@@ -125,5 +125,11 @@ def test_other_kernels_have_the_type_of_their_tensors(name: str, precision: str)
 def test_fusion_is_said_of_kernels_that_do_the_work_of_several_operators() -> None:
     assert classify_name("fmha_cutlassF_f16_aligned_64x64_rf_sm80").fused
     assert classify_name("void vllm::fused_add_rms_norm_kernel<c10::Half, 8>(int)").fused
+    assert classify_name("nvjet_tst_64x16_64x16_2x4_2cta_h_bz_bias_TNT").fused
+    assert classify_name("triton_poi_fused_addmm_gelu_view_3").fused
+    assert not classify_name("triton_poi_fused_silu_3").fused
+    assert not classify_name("triton_poi_fused_clone_transpose_3").fused
+    assert not classify_name("nvjet_tst_64x16_64x16_2x4_2cta_h_bz_TNT").fused
+    assert not classify_name("cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x64_64x3_nn_align8").fused
     assert not classify_name("ampere_sgemm_128x64_tn").fused
     assert not classify_name("void flash::flash_fwd_splitkv_combine_kernel<int>").fused
