@@ -10,9 +10,7 @@ class Row(Enum):
 
     OP = "op"
     API = "api"
-    KERNEL = "kernel"
-    MEMCPY = "memcpy"
-    MEMSET = "memset"
+    ACTIVITY = "activity"
     RANGE = "range"
     FRAME = "frame"
     OVERHEAD = "overhead"
@@ -23,7 +21,14 @@ class Row(Enum):
     UNKNOWN = "unknown"
 
 
-ACTIVITY_ROWS = {Row.KERNEL: "kernel", Row.MEMCPY: "memcpy", Row.MEMSET: "memset"}
+_ACTIVITY_KINDS = {
+    "kernel": "kernel",
+    "mtia_ccp_events": "kernel",
+    "memcpy": "memcpy",
+    "gpu_memcpy": "memcpy",
+    "memset": "memset",
+    "gpu_memset": "memset",
+}
 
 _API = (
     "runtime cuda_runtime cuda_driver xpu_runtime xpu_driver mtia_runtime privateuse1_runtime privateuse1_driver "
@@ -37,18 +42,18 @@ _CATEGORIES: dict[str, Row] = {
     "operator": Row.OP,
     "cpu_op": Row.OP,
     "user_annotation": Row.RANGE,
-    "kernel": Row.KERNEL,
-    "mtia_ccp_events": Row.KERNEL,
-    "memcpy": Row.MEMCPY,
-    "gpu_memcpy": Row.MEMCPY,
-    "memset": Row.MEMSET,
-    "gpu_memset": Row.MEMSET,
+    **dict.fromkeys(_ACTIVITY_KINDS, Row.ACTIVITY),
     "overhead": Row.OVERHEAD,
     "python_function": Row.FRAME,
     "trace": Row.SPAN,
     **dict.fromkeys(_API.split(), Row.API),
     **dict.fromkeys(_VIEWS.split(), Row.IGNORED),
 }
+
+
+def activity_kind(cat: str) -> str:
+    """Kernel, memcpy or memset: what the category of an activity row says it is."""
+    return _ACTIVITY_KINDS[cat.lower()]
 
 
 LEGACY_PID = "CPU functions"

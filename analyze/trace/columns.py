@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import orjson
 import polars as pl
 
 from analyze import schema
-from analyze.trace.classes import ACTIVITY_ROWS, Row
+from analyze.trace.classes import Row, activity_kind
 from analyze.trace.clock import NULL, to_ns
 from analyze.trace.decode import Event
 
@@ -94,6 +95,7 @@ class Tables:
 
     def __init__(self) -> None:
         self.texts = Texts()
+        self.raw_codes = RawCodes(self.texts)
         self.threads = Codes()
         self.tables = {name: Table(columns) for name, columns in _SCHEMAS.items()}
 
@@ -107,9 +109,6 @@ class Tables:
         for row, (start, dur) in times.items():
             name, fill = _FILLS[row]
             fill(self, self.tables[name], groups[row], start, dur)
-            if row in ACTIVITY_ROWS:
-                code = self.texts[ACTIVITY_ROWS[row]]
-                self.tables[name].codes["kind"].extend([code] * len(groups[row]))
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """The finished frames by table name, and the threads."""
@@ -118,9 +117,26 @@ class Tables:
         return frames
 
     def raw(self, values: list[msgspec.Raw]) -> list[int]:
-        """Codes of raw JSON texts."""
-        texts = self.texts
-        return [texts[str(bytes(value), "utf-8", "replace") if bytes(value) else None] for value in values]
+        """Codes of raw JSON texts, by value: how a file lays out its lists makes no difference."""
+        codes = self.raw_codes
+        return [codes[bytes(value)] for value in values]
+
+
+class RawCodes(dict[bytes, int]):
+    """Raw JSON -> code of its compact text."""
+
+    def __init__(self, texts: Texts) -> None:
+        super().__init__({b"": NO_TEXT})
+        self.texts = texts
+
+    def __missing__(self, raw: bytes) -> int:
+        """The code of a text that was not seen in this layout."""
+        try:
+            compact = orjson.dumps(orjson.loads(raw)).decode()
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+            compact = raw.decode("utf-8", "replace")
+        code = self[raw] = self.texts[compact]
+        return code
 
 
 def _times(events: list[Event]) -> tuple[array[int], array[int]]:
@@ -171,6 +187,8 @@ def _fill_activities(tables: Tables, table: Table, events: list[Event], start: a
     _fill_links(table, events)
     args = [e.args for e in events]
     groups, pids = zip(*[split_pid(e.pid) for e in events], strict=True)
+    kinds = {cat: tables.texts[activity_kind(cat)] for cat in {e.cat for e in events}}
+    table.codes["kind"].extend([kinds[e.cat] for e in events])
     table.codes["process"].extend([tables.texts[group] for group in groups])
     device, stream = ints([a.device for a in args]), ints([a.stream for a in args])
     table.ints["device"].extend([whole(p) if d == NULL else d for d, p in zip(device, pids, strict=True)])
@@ -218,7 +236,7 @@ _Fill = Callable[[Tables, Table, list[Event], "array[int]", "array[int]"], None]
 _FILLS: dict[Row, tuple[str, _Fill]] = {
     Row.OP: ("ops", _fill_ops),
     Row.API: ("runtime", _fill_runtime),
-    **dict.fromkeys(ACTIVITY_ROWS, ("activities", _fill_activities)),
+    Row.ACTIVITY: ("activities", _fill_activities),
     Row.RANGE: ("ranges", _fill_threaded),
     Row.FRAME: ("frames", _fill_frames),
     Row.OVERHEAD: ("overhead", _fill_named),
