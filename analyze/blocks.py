@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from analyze.notes import Notice, NotMeasured
+
 Cell = str | int | float | None
 
 
@@ -111,3 +113,36 @@ class Section:
     id: str
     title: str
     blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that a text format draws, in order. What it is about makes no difference to a renderer.
+
+    Attributes:
+        subject: what was analysed: "Trace", "Memory snapshot".
+        name: file name.
+        about: what was measured, in one line.
+        verdict: id of the verdict, for its colour.
+        headline: the verdict in a word or two.
+        sentences: the verdict in sentences.
+        whole: the breakdown that comes first, None where there is none.
+        sections: the evidence, by question.
+        notices: what was odd.
+        not_measured: what the file cannot answer.
+        next_steps: commands that go on from here.
+        footer: versions, definitions and the file's hash, in one line.
+    """
+
+    subject: str
+    name: str
+    about: str
+    verdict: str
+    headline: str
+    sentences: tuple[str, ...]
+    whole: Breakdown | None
+    sections: tuple[Section, ...]
+    notices: tuple[Notice, ...]
+    not_measured: tuple[NotMeasured, ...]
+    next_steps: tuple[str, ...]
+    footer: str

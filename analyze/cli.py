@@ -77,7 +77,7 @@ def cli() -> None:
     """Run one of the commands, or report on a trace."""
 
 
-@cli.command("report-on", hidden=True, epilog=_EPILOG)
+@click.command("report-on", hidden=True, epilog=_EPILOG)
 @click.argument("trace", metavar="TRACE")
 @click.option(
     "--report",
@@ -147,6 +147,9 @@ def report_command(
         )
 
 
+cli.add_command(report_command)
+
+
 def _check_wishes(
     report_format: str | None,
     outputs: tuple[str, ...],
@@ -171,7 +174,7 @@ def _print(report: Report, report_format: str, color: str, *, ascii_only: bool) 
 
     plain = ascii_only or not _takes_utf8()
     if report_format == "terminal":
-        text = to_terminal.render(report, width=_width(), color=_wants_color(color), ascii_only=plain)
+        text = to_terminal.render(report.page, width=_width(), color=_wants_color(color), ascii_only=plain)
     else:
         text = render(report, report_format)
     sys.stdout.write(text)

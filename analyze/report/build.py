@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from analyze.blocks import Breakdown, Column, Kind, Part, Section, Stat, Table
-from analyze.findings import judge, window_states
+from analyze.blocks import Breakdown, Column, Kind, Page, Part, Section, Stat, Table
+from analyze.findings import Verdict, judge, window_states
 from analyze.findings.verdict import headline_device
 from analyze.metrics import (
     DeviceTime,
@@ -24,7 +24,8 @@ from analyze.metrics import (
 )
 from analyze.metrics.lead import Lead
 from analyze.notes import NotMeasured
-from analyze.report.report import TOOL, Metric, Report, TraceInfo
+from analyze.report.header import measured_line, verdict_word
+from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report, TraceInfo
 from analyze.settings import Definitions
 from analyze.timeline import Wish
 from analyze.trace import Trace
@@ -54,17 +55,38 @@ def build_report(
     definitions = definitions or Definitions()
     measures = measure(trace, definitions, Wish(steps, range))
     device = headline_device(measures)
+    verdict = judge(measures, definitions, cut=trace.recording.cut)
+    info = _info(trace, measures, device)
+    program = program_version()
     return Report(
-        version=program_version(),
-        trace=_info(trace, measures, device),
-        verdict=judge(measures, definitions, cut=trace.recording.cut),
+        version=program,
+        trace=info,
+        verdict=verdict,
         measures=measures,
         metrics=_metrics(measures, device),
-        ledger=_ledger(device, measures),
-        sections=tuple(_sections(trace, measures, device)),
-        not_measured=tuple(_not_measured(trace, measures)),
-        next_steps=tuple(_next_steps(trace, measures)),
+        page=Page(
+            subject="Trace",
+            name=trace.name,
+            about=measured_line(info),
+            verdict=verdict.id,
+            headline=verdict_word(verdict),
+            sentences=verdict.sentences,
+            whole=_ledger(device, measures),
+            sections=tuple(_sections(trace, measures, device)),
+            notices=measures.notices,
+            not_measured=tuple(_not_measured(trace, measures)),
+            next_steps=tuple(_next_steps(trace, measures)),
+            footer=_footer(program, verdict, definitions, info),
+        ),
         definitions=definitions,
+    )
+
+
+def _footer(program: str, verdict: Verdict, definitions: Definitions, info: TraceInfo) -> str:
+    return (
+        f"{TOOL} {program}, report schema {SCHEMA_VERSION}; verdict: {verdict.rule}; long gap over "
+        f"{duration(definitions.long_gap_ns)}, short kernel below {duration(definitions.short_kernel_ns)}; "
+        f"trace sha256 {info.sha256[:12]}"
     )
 
 

@@ -13,8 +13,8 @@ from analyze.report.formats import HTML_LATER, format_of
 from analyze.report.report import TOOL, Report
 
 _RENDERERS: dict[str, Callable[[Report], str]] = {
-    "terminal": to_terminal.render,
-    "md": to_markdown.render,
+    "terminal": lambda report: to_terminal.render(report.page),
+    "md": lambda report: to_markdown.render(report.page),
     "json": to_json.render,
 }
 _MARK_BYTES = 1 << 14

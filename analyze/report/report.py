@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analyze.blocks import Breakdown, Section
+from analyze.blocks import Page
 from analyze.findings import Verdict
 from analyze.metrics import Measures
-from analyze.notes import NotMeasured
 from analyze.settings import Definitions
 
 SCHEMA_VERSION = "1.0"
@@ -68,7 +67,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Report:
-    """One report, independent of any format.
+    """One report on a trace, independent of any format.
 
     Attributes:
         version: version of the program.
@@ -76,10 +75,7 @@ class Report:
         verdict: the judgement.
         measures: every figure.
         metrics: the figures that scripts ask for, by id.
-        ledger: the headline device's window as parts; None without a device.
-        sections: the evidence, by question.
-        not_measured: what the file cannot answer.
-        next_steps: commands that go on from here.
+        page: what text formats draw.
         definitions: what the figures mean.
     """
 
@@ -88,8 +84,5 @@ class Report:
     verdict: Verdict
     measures: Measures
     metrics: dict[str, Metric]
-    ledger: Breakdown | None
-    sections: tuple[Section, ...]
-    not_measured: tuple[NotMeasured, ...]
-    next_steps: tuple[str, ...]
+    page: Page
     definitions: Definitions

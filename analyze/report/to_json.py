@@ -37,10 +37,10 @@ def document(report: Report) -> dict[str, Any]:
         "lead": plain(measures.lead),
         "findings": [],
         "checks_passed": [],
-        "sections": [_section(section) for section in report.sections],
-        "ledger": plain(report.ledger),
+        "sections": [_section(section) for section in report.page.sections],
+        "ledger": plain(report.page.whole),
         "notices": plain(measures.notices),
-        "not_measured": plain(report.not_measured),
+        "not_measured": plain(report.page.not_measured),
     }
 
 

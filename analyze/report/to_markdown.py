@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from typing_extensions import assert_never
 
-from analyze.blocks import Block, Breakdown, Kind, Stat, Table
-from analyze.report.header import measured_line, verdict_word
-from analyze.report.report import SCHEMA_VERSION, TOOL, Report
+from analyze.blocks import Block, Breakdown, Kind, Page, Stat, Table
 from analyze.report.text import bar, breakdown_rows, cells, printable, shorten
 
 BUDGET_CHARACTERS = 60_000  # a pull request comment holds 65,536
@@ -19,19 +17,19 @@ _RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY)
 _SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
-def render(report: Report, *, budget: int = BUDGET_CHARACTERS) -> str:
-    """The report as Markdown.
+def render(page: Page, *, budget: int = BUDGET_CHARACTERS) -> str:
+    """The page as Markdown.
 
     Args:
-        report: the document.
+        page: what to draw.
         budget: most characters; whole sections are dropped from the end to keep it, and named.
     """
-    top = "\n".join(_top(report))
-    bottom = "\n".join(_bottom(report))
+    top = "\n".join(_top(page))
+    bottom = "\n".join(_bottom(page))
     room = budget - len(top) - len(bottom)
     kept: list[str] = []
     dropped: list[str] = []
-    for section in report.sections:
+    for section in page.sections:
         text = "\n".join((f"### {escape(section.title)}\n", *_section(section.blocks)))
         if not dropped and len(text) <= room:
             kept.append(text)
@@ -54,14 +52,15 @@ def code(name: str) -> str:
     return f"`{inner}`" if inner else "–"
 
 
-def _top(report: Report) -> Iterator[str]:
-    yield f"## Trace report: {escape(report.trace.name)}\n"
-    yield f"> [!IMPORTANT]\n> **{verdict_word(report.verdict)}.** {escape(report.verdict.sentences[0])}"
-    for sentence in report.verdict.sentences[1:]:
+def _top(page: Page) -> Iterator[str]:
+    yield f"## {page.subject} report: {escape(page.name)}\n"
+    first, *more = page.sentences
+    yield f"> [!IMPORTANT]\n> **{escape(page.headline)}.** {escape(first)}"
+    for sentence in more:
         yield f"> {escape(sentence)}"
-    yield f"\n{escape(measured_line(report.trace))}\n"
-    if report.ledger is not None:
-        yield from _block(report.ledger)
+    yield f"\n{escape(page.about)}\n"
+    if page.whole is not None:
+        yield from _block(page.whole)
 
 
 def _section(blocks: tuple[Block, ...]) -> Iterator[str]:
@@ -125,24 +124,19 @@ def _table(table: Table) -> Iterator[str]:
         yield "</details>\n"
 
 
-def _bottom(report: Report) -> Iterator[str]:
-    notices = report.measures.notices
-    if notices:
-        yield "### Trace quality\n\n> [!NOTE]"
-        for notice in notices:
+def _bottom(page: Page) -> Iterator[str]:
+    if page.notices:
+        yield f"### {page.subject} quality\n\n> [!NOTE]"
+        for notice in page.notices:
             yield f"> {escape(notice.text)}  "
         yield ""
-    if report.not_measured:
+    if page.not_measured:
         yield "<details><summary>Not measured</summary>\n"
-        for missing in report.not_measured:
+        for missing in page.not_measured:
             yield f"- *{missing.id}*: {escape(missing.reason)}; to get it, {escape(missing.how_to_get_it)}."
         yield "\n</details>\n"
-    yield "### How to go on\n\n```"
-    yield from report.next_steps
-    yield "```\n"
-    limits = report.definitions
-    yield (
-        f"<sub>{TOOL} {report.version}, report schema {SCHEMA_VERSION}; verdict: {escape(report.verdict.rule)}; "
-        f"long gap over {limits.long_gap_ns / 1e6:g} ms, short kernel below {limits.short_kernel_ns / 1e3:g} µs; "
-        f"trace sha256 {report.trace.sha256[:12]}</sub>\n"
-    )
+    if page.next_steps:
+        yield "### How to go on\n\n```"
+        yield from (printable(command).replace("`", "'") for command in page.next_steps)
+        yield "```\n"
+    yield f"<sub>{escape(page.footer)}</sub>\n"

@@ -11,10 +11,8 @@ from rich.style import Style
 from rich.text import Text
 from typing_extensions import assert_never
 
-from analyze.blocks import Block, Breakdown, Column, Kind, Stat, Table
+from analyze.blocks import Block, Breakdown, Column, Kind, Page, Stat, Table
 from analyze.palette import BUSY, IDLE, VERDICTS
-from analyze.report.header import measured_line, verdict_word
-from analyze.report.report import Report
 from analyze.report.text import bar, breakdown_rows, cells, printable, shorten, to_ascii
 
 DEFAULT_WIDTH = 80
@@ -27,11 +25,11 @@ _GAP = "  "
 _LEFT = (Kind.TEXT, Kind.CODE, Kind.BAR)
 
 
-def render(report: Report, *, width: int = DEFAULT_WIDTH, color: bool = False, ascii_only: bool = False) -> str:
-    """The report for a terminal.
+def render(page: Page, *, width: int = DEFAULT_WIDTH, color: bool = False, ascii_only: bool = False) -> str:
+    """The page for a terminal.
 
     Args:
-        report: the document.
+        page: what to draw.
         width: columns to fill.
         color: with ANSI colours; everything they say is also in the text.
         ascii_only: without bars, `µ` and other characters beyond ASCII.
@@ -47,31 +45,30 @@ def render(report: Report, *, width: int = DEFAULT_WIDTH, color: bool = False, a
         emoji=False,
         legacy_windows=False,
     )
-    for line in _lines(report, console.width):
+    for line in _lines(page, console.width):
         console.print(line, no_wrap=True, crop=True, overflow="crop")
     text = "\n".join(line.rstrip() for line in file.getvalue().split("\n"))
     return to_ascii(text) if ascii_only and not color else text
 
 
-def _lines(report: Report, width: int) -> Iterator[Text]:
-    name = shorten(printable(report.trace.name), width - 2)
-    about = measured_line(report.trace)
+def _lines(page: Page, width: int) -> Iterator[Text]:
+    name = shorten(printable(page.name), width - 2)
+    about = page.about
     if len(name) + 2 + len(about) <= width:
         yield Text.assemble((name, "bold"), _GAP, about)
     else:
         yield Text(name, "bold")
         yield from _wrapped(about, width, " ")
     yield Text()
-    verdict = report.verdict
-    word = Text(" " + verdict_word(verdict).upper() + _GAP, Style(bold=True, color=VERDICTS.get(verdict.id)))
-    yield from _wrapped(verdict.sentences[0], width, " ", word)
-    for sentence in verdict.sentences[1:]:
+    word = Text(" " + page.headline.upper() + _GAP, Style(bold=True, color=VERDICTS.get(page.verdict)))
+    yield from _wrapped(page.sentences[0], width, " ", word)
+    for sentence in page.sentences[1:]:
         yield from _wrapped(sentence, width, " ")
-    if report.ledger is not None:
+    if page.whole is not None:
         yield Text()
-        yield from _breakdown(report.ledger, width)
+        yield from _breakdown(page.whole, width)
     stats: list[Stat] = []
-    for section in report.sections:
+    for section in page.sections:
         stats += [block for block in section.blocks if isinstance(block, Stat)]
         for block in section.blocks:
             if isinstance(block, Table) and block.brief and block.rows:
@@ -81,16 +78,16 @@ def _lines(report: Report, width: int) -> Iterator[Text]:
         yield Text()
     for stat in stats:
         yield from _block(stat, width)
-    yield from _closing(report, width)
+    yield from _closing(page, width)
 
 
-def _closing(report: Report, width: int) -> Iterator[Text]:
-    if report.measures.notices:
+def _closing(page: Page, width: int) -> Iterator[Text]:
+    if page.notices:
         yield Text()
-    for i, notice in enumerate(report.measures.notices):
+    for i, notice in enumerate(page.notices):
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
     yield Text()
-    for i, command in enumerate(report.next_steps):
+    for i, command in enumerate(page.next_steps):
         yield from _labelled("Next" if i == 0 else "", command, width)
 
 

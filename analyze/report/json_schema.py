@@ -1,0 +1,56 @@
+"""The contract of the JSON report as a JSON Schema, derived from the types that the report is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from analyze.blocks import Breakdown
+from analyze.findings import Verdict
+from analyze.metrics import Category, DeviceTime, Gap, Launches, Stalls, Step
+from analyze.metrics.lead import Lead
+from analyze.metrics.overlap import Overlap
+from analyze.metrics.work import Kernel
+from analyze.notes import Notice, NotMeasured
+from analyze.report.report import SCHEMA_VERSION, Metric, TraceInfo
+from analyze.settings import Definitions
+
+_KEYS: dict[str, Any] = {
+    "trace": TraceInfo,
+    "definitions": Definitions,
+    "verdict": Verdict,
+    "metrics": dict[str, Metric],
+    "devices": list[DeviceTime],
+    "overlap": list[Overlap],
+    "launches": Launches,
+    "blocking_calls": Stalls,
+    "categories": list[Category],
+    "kernels": list[Kernel],
+    "gaps": list[Gap],
+    "steps": list[Step],
+    "lead": Lead | None,
+    "ledger": Breakdown | None,
+    "notices": list[Notice],
+    "not_measured": list[NotMeasured],
+    "findings": list[dict[str, Any]],
+    "checks_passed": list[str],
+    "sections": list[dict[str, Any]],
+    "tool": dict[str, str],
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of the report that `to_json` writes."""
+    schemas, components = msgspec.json.schema_components(list(_KEYS.values()), ref_template="#/$defs/{name}")
+    properties = dict(zip(_KEYS, schemas, strict=True))
+    properties["schema_version"] = {"const": SCHEMA_VERSION}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"gpuledger report {SCHEMA_VERSION}",
+        "type": "object",
+        "properties": dict(sorted(properties.items())),
+        "required": sorted(properties),
+        "additionalProperties": False,
+        "$defs": dict(sorted(components.items())),
+    }
