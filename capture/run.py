@@ -308,7 +308,8 @@ def _snapshot(bench: Bench, loaded: LoadedModel, forwards: list[Forward], stagin
     path = staging / output.SNAPSHOT_NAME
     if not settings.snapshot_weights:
         return record_snapshot(forwards.pop, device, path)
-    loaded.module.to("cpu")
+    with torch.inference_mode(mode=False):
+        loaded.module.to("cpu")
     forwards.clear()
     device.release_memory()
     return record_snapshot(lambda: place(loaded, settings, device), device, path, starts="weights")

@@ -97,6 +97,11 @@ def check_settings(settings: Settings, environment: Mapping[str, str] = os.envir
         _check_cpu(settings)
     else:
         _check_forced_tf32(settings, environment)
+    if settings.cuda_graph and settings.snapshot and not settings.snapshot_weights:
+        raise SettingsError(
+            "--snapshot with --cuda-graph would record nothing: a replayed graph allocates no memory.",
+            "Add --snapshot-weights, which records how the graph is captured.",
+        )
 
 
 def check_amp(precisions: tuple[Precision, ...], *, amp: bool) -> None:

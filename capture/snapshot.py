@@ -92,7 +92,7 @@ def record_snapshot(
     if not events:
         raise ProfileError(
             "The CUDA allocator recorded no event.",
-            "A replayed CUDA graph allocates nothing: add --snapshot-weights, or use --no-snapshot.",
+            "Another allocator may be in use (PYTORCH_NO_CUDA_MEMORY_CACHING); --no-snapshot leaves this out.",
         )
     with path.open("wb") as file:
         pickle.dump(taken, file, protocol=_PICKLE_PROTOCOL)

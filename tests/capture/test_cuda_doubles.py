@@ -177,6 +177,13 @@ def test_the_device_is_what_torch_can_use(monkeypatch: pytest.MonkeyPatch) -> No
         resolve_device_type("cuda")
 
 
+def test_a_snapshot_of_a_replay_is_refused_before_anything_runs() -> None:
+    settings = Settings(device="cuda", cuda_graph=True, snapshot=True)
+    with pytest.raises(SettingsError, match="would record nothing"):
+        check_settings(settings, {})
+    check_settings(replace(settings, snapshot_weights=True), {})
+
+
 def test_tf32_needs_ampere() -> None:
     settings = Settings(precision="tf32", device="cuda")
     check_capability(settings, (8, 0), "A100")

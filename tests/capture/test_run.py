@@ -135,6 +135,23 @@ def test_the_order_of_events_with_several_steps(diary: Diary, quick: Settings, t
     assert profiled == ["forward (inference)", "wait", "forward (inference, profiled) x3", "wait"]
 
 
+def test_a_history_from_the_weights_on_places_the_model_anew(
+    quick: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs: list[torch.Tensor] = []
+
+    def snapshot(make_forward: Callable[[], Any], device: object, path: Path, *, starts: str) -> None:
+        assert starts == "weights"
+        outputs.append(make_forward()())
+
+    # No CPU path exists: the CUDA allocator alone records its history.
+    monkeypatch.setattr(run, "record_snapshot", snapshot)
+    monkeypatch.setattr(run, "check_settings", lambda settings: None)
+    settings = replace(quick, precision="bf16", snapshot=True, snapshot_weights=True)
+    capture_run(settings, tmp_path / "bf16")
+    assert [output.dtype for output in outputs] == [torch.bfloat16]
+
+
 def test_files_and_their_one_block(record: Record, quick: Settings) -> None:
     recording = record(quick)
     assert sorted(path.name for path in recording.folder.iterdir()) == ["run.json", "trace.json.gz"]
