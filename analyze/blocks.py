@@ -37,10 +37,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One line: a label and a sentence of figures."""
+    """One line: a label and a sentence of figures.
+
+    Attributes:
+        label: one word.
+        text: the figures.
+        brief: belongs on a one-screen report.
+    """
 
     label: str
     text: str
+    brief: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,7 @@ class Table:
         rows: cells in column order.
         brief: rows that a one-screen report shows.
         note: how to read it, one sentence, or empty.
+        total: how many rows there are in truth, where only the first ones were kept; 0 where all were.
     """
 
     title: str
@@ -95,6 +103,12 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     brief: int = 0
     note: str = ""
+    total: int = 0
+
+    def heading(self, shown: int) -> str:
+        """The title, with how many of how many rows are shown where some are not."""
+        there = max(self.total, len(self.rows))
+        return self.title if shown == there else f"{self.title} ({shown:,} of {there:,})"
 
 
 Block = Stat | Breakdown | Table

@@ -67,7 +67,7 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
         )
     both = f"{first.name} {printed[first.id]} and {second.name} {printed[second.id]} of the window"
     rule = f"no state has {percent(definitions.headline_share)} of the window; the largest two are named"
-    return Verdict("mixed", share, (f"{both[0].upper()}{both[1:]}.", *sentences), rule)
+    return Verdict("mixed", share, (f"{both[0].upper()}{both[1:]}. {sentences[0]}", *sentences[1:]), rule)
 
 
 def state_percents(states: tuple[State, ...]) -> dict[str, str]:

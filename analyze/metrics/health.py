@@ -68,11 +68,12 @@ def _launch_records(devices: tuple[DeviceTime, ...], launches: Launches) -> Iter
     for device in devices:
         if not device.unlinked:
             continue
+        of_busy = percent(device.unlinked_busy_ns / max(device.busy_ns, 1))
         text = (
             f"{device.unlinked:,} of {plural(device.activities, 'activity', 'activities')} on {device.label} have no "
             "recorded launch (made before the recording, or not recorded); they run for "
-            f"{_of_window(device.unlinked_busy_ns, device)}, "
-            f"{percent(device.unlinked_busy_ns / max(device.busy_ns, 1))} of busy time. They count as busy, in no step, op or launch statistics."
+            f"{_of_window(device.unlinked_busy_ns, device)}, {of_busy} of busy time. They count as busy, in no step, "
+            "op or launch statistics."
         )
         if device.head_ns:
             rest = device.window_ns - device.head_ns

@@ -16,7 +16,7 @@ from analyze.trace import Nesting, Trace
 _LIBRARY = re.compile(r"^<|^nn\.Module: |(^|/)(numpy|scipy|torch)/|(^|/)lib/python\d[^/]*/(?!site-packages/)")
 _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")
 _STEP = "ProfilerStep#"
-_BRIEF_GAPS = 4
+_BRIEF_GAPS = 3
 _ANCESTORS = 2  # path components kept besides the file: enough to tell files apart, not enough to tell persons
 
 
@@ -194,6 +194,7 @@ def section(devices: tuple[DeviceTime, ...], gaps: tuple[Gap, ...], *, has_ops: 
         ),
         rows=tuple((g.length_ns, g.length_ns / idle_ns, _mostly(g), _host(g), g.op or g.next) for g in gaps),
         brief=_BRIEF_GAPS,
+        total=sum(device.gaps for device in devices),
     )
     return Section("idle", "Idle time", (parts, table))
 

@@ -159,17 +159,16 @@ def section(launches: Launches, window_ns: int) -> Section:
             Column("longest", Kind.TIME),
         ),
         rows=tuple((c.name, c.count, c.sum_ns, c.p50_ns, c.max_ns) for c in launches.api_calls[:_CALLS_LISTED]),
+        total=len(launches.api_calls),
     )
+    idle, busy = launches.latency_ns, launches.queue_time_ns
+    at_once = f"p50 {duration(idle.p50_ns)} on an idle stream" if idle else "no launch met an idle stream"
+    queued = f", {duration(busy.p50_ns)} queued" if busy else ""
     blocks = (
-        Stat(
-            "Launch",
-            f"{launches.calls:,} ({per_second:,}/s); {short} of {launches.kernels:,} kernels below 10 µs",
-        ),
-        Stat("Latency", f"{_spread(launches.latency_ns)} on an idle stream"),
-        Stat(
-            "Queue",
-            f"{_spread(launches.queue_time_ns)} behind other work; depth max {launches.max_queue_depth:,}",
-        ),
+        Stat("Launch", f"{launches.calls:,} ({per_second:,}/s); {short} of {launches.kernels:,} kernels below 10 µs"),
+        Stat("Latency", f"{at_once}{queued}; queue depth max {launches.max_queue_depth:,}"),
+        Stat("Launch latency on an idle stream", _spread(idle), brief=False),
+        Stat("Queue time behind other work", _spread(busy), brief=False),
         table,
     )
     return Section("launches", "Launches", blocks)
@@ -178,5 +177,5 @@ def section(launches: Launches, window_ns: int) -> Section:
 def _spread(spread: Spread | None) -> str:
     if spread is None:
         return "no launch"
-    times = f"p50 {duration(spread.p50_ns)}, p90 {duration(spread.p90_ns)}, max {duration(spread.max_ns)}"
-    return f"{times}; {spread.n:,}"
+    times = f"p50 {duration(spread.p50_ns)}, p90 {duration(spread.p90_ns)}, p99 {duration(spread.p99_ns)}"
+    return f"{times}, max {duration(spread.max_ns)} (n = {spread.n:,})"

@@ -118,7 +118,8 @@ def section(host: HostSide, *, brief: bool) -> Section:
             for op in host.ops[:_OPS_LISTED]
         ),
         brief=_BRIEF_OPS if brief else 0,
-        note=f"{len(host.ops):,} ops in all; host time includes the profiler's cost.",
+        note="Host time includes the profiler's cost.",
+        total=len(host.ops),
     )
     threads = Table(
         title="Threads that ran ops",
@@ -133,5 +134,6 @@ def section(host: HostSide, *, brief: bool) -> Section:
             for t in host.threads[:_THREADS_LISTED]
         ),
         brief=_BRIEF_THREADS if brief else 0,
+        total=len(host.threads),
     )
     return Section("host", "Host", (ops, threads))

@@ -113,7 +113,9 @@ def section(overlap: Overlap, window_ns: int) -> Section:
             for s in overlap.streams
         ),
     )
-    return Section("overlap", "Overlap", (Stat("Overlap", "; ".join((text, *hidden))), streams))
+    return Section(
+        "overlap", "Overlap", (Stat("Overlap", "; ".join((text, *hidden)), brief=overlap.concurrent_ns > 0), streams)
+    )
 
 
 def _stream(stream: int | None) -> str:

@@ -168,8 +168,10 @@ def section(stalls: Stalls) -> Section:
             f"{plural(stalls.calls, 'blocking call')}, {duration(stalls.blocked_ns)}; "
             f"exposed: {duration(exposed)} of idle GPU"
         )
+    stats = [Stat("Waits", text)]
     if stalls.profiler_final_ns is not None:
-        text += f"; the profiler's own last one, {duration(stalls.profiler_final_ns)}, not counted"
+        own = f"{duration(stalls.profiler_final_ns)}, not counted above"
+        stats.append(Stat("The profiler's own last synchronisation", own, brief=False))
     table = Table(
         title="Blocking calls",
         columns=(
@@ -182,9 +184,10 @@ def section(stalls: Stalls) -> Section:
         rows=tuple(
             (_called(c), c.count, c.blocked_ns, c.after_sync_ns, c.exposed_sync_ns) for c in stalls.by_trigger[:_LISTED]
         ),
+        total=len(stalls.by_trigger),
         note="A wait is not a loss; exposed is what the device lost to it.",
     )
-    return Section("waits", "Blocking calls", (Stat("Waits", text), *((table,) if table.rows else ())))
+    return Section("waits", "Blocking calls", (*stats, *((table,) if table.rows else ())))
 
 
 def _called(call: BlockingCall) -> str:

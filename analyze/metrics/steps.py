@@ -71,7 +71,7 @@ def section(steps: tuple[Step, ...]) -> Section:
         ),
         note="Device work is attributed to the step that launched it and may run after the step's end.",
     )
-    return Section("steps", "Steps", (Stat("Step", spread_text(steps)), table))
+    return Section("steps", "Steps", (Stat("Step", spread_text(steps), brief=bool(steps)), table))
 
 
 def spread_text(steps: tuple[Step, ...]) -> str:

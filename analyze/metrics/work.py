@@ -148,6 +148,6 @@ def section(categories: tuple[Category, ...], kernels: tuple[Kernel, ...]) -> Se
             Column("of activity time", Kind.SHARE),
         ),
         rows=tuple((k.name, k.category, k.count, k.sum_ns, k.share) for k in kernels[:_KERNELS_LISTED]),
-        note=f"{len(kernels):,} names in all.",
+        total=len(kernels),
     )
     return Section("work", "What the GPU worked on", (by_category, by_name))

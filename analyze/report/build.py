@@ -167,7 +167,7 @@ def _with_lead(section: Section, lead: Lead | None) -> Section:
     parts = sorted(lead.parts.items(), key=lambda part: -part[1])
     name, ns = parts[0]
     most = f"{duration(ns)} {idle.PART_LABELS[name].removeprefix('host: ')}"
-    stat = Stat("Lead", f"{duration(lead.length_ns)} of host time before the first activity; most: {most}")
+    stat = Stat("Lead", f"{duration(lead.length_ns)} of host time before the first activity; most: {most}", brief=False)
     return Section(section.id, section.title, (*section.blocks, stat))
 
 

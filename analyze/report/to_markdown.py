@@ -96,7 +96,9 @@ def _table(table: Table) -> Iterator[str]:
     if not table.rows:
         return
     if not table.brief:
-        yield f"<details><summary>{escape(table.title)} ({len(table.rows)})</summary>\n"
+        yield f"<details><summary>{escape(table.heading(len(table.rows)))}</summary>\n"
+    else:
+        yield f"{escape(table.heading(len(table.rows)))}:\n"
     heads = [escape(column.head) for column in table.columns]
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "|".join("--:" if column.kind in _RIGHT else ":--" for column in table.columns) + "|"

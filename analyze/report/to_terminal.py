@@ -69,24 +69,20 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
         yield from _breakdown(page.whole, width)
     stats: list[Stat] = []
     for section in page.sections:
-        stats += [block for block in section.blocks if isinstance(block, Stat)]
+        stats += [block for block in section.blocks if isinstance(block, Stat) and block.brief]
         for block in section.blocks:
             if isinstance(block, Table) and block.brief and block.rows:
                 yield Text()
                 yield from _block(block, width)
-    if stats:
-        yield Text()
+    yield Text()
     for stat in stats:
         yield from _block(stat, width)
     yield from _closing(page, width)
 
 
 def _closing(page: Page, width: int) -> Iterator[Text]:
-    if page.notices:
-        yield Text()
     for i, notice in enumerate(page.notices):
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
-    yield Text()
     for i, command in enumerate(page.next_steps):
         yield from _labelled("Next" if i == 0 else "", command, width)
 
@@ -121,20 +117,24 @@ def _wrapped(text: str, width: int, indent: str, first: Text | None = None) -> I
 
 
 def _breakdown(block: Breakdown, width: int) -> Iterator[Text]:
+    """The parts with bars; where it is narrow the bars go first, then the percents; labels are cut, numbers never."""
     rows = breakdown_rows(block)
     label = max(len(row.label) for row in rows)
     time = max(len(row.time) for row in rows)
     share = max(len(block.of), *(len(row.percent) for row in rows))
-    room = width - 1 - label - time - share - 3 * len(_GAP) - 1
-    room = room if width >= _NARROW else 0
-    head = f" {block.title:<{label + len(_GAP) + room}}{_GAP}{'time':>{time}}{_GAP}{block.of:>{share}}"
-    yield Text(head, "bold")
+    bars = width - 2 - label - time - share - 3 * len(_GAP) if width >= _NARROW else 0
+    if not bars and label + time + share + 2 * len(_GAP) >= width:
+        share = 0
+    label = min(label, width - 1 - time - len(_GAP))
+    of, title = (f"{_GAP}{block.of:>{share}}" if share else ""), label + (bars + len(_GAP) if bars else 0)
+    yield Text(f" {shorten(block.title, title):<{title}}{_GAP}{'time':>{time}}{of}", "bold")
     for row in rows:
-        shown = bar(row.share, room) if row.label != "Total" else ""
+        shown = bar(row.share, bars) if row.label != "Total" else ""
         yield Text.assemble(
-            f" {row.label:<{label}}{_GAP}",
-            (f"{shown:<{room}}", Style(color=IDLE if row.idle else BUSY)),
-            f"{_GAP}{row.time:>{time}}{_GAP}{row.percent:>{share}}",
+            f" {shorten(row.label, label):<{label}}",
+            (f"{_GAP}{shown:<{bars}}" if bars else "", Style(color=IDLE if row.idle else BUSY)),
+            f"{_GAP}{row.time:>{time}}",
+            f"{_GAP}{row.percent:>{share}}" if share else "",
         )
 
 
@@ -147,14 +147,11 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     columns = [table.columns[i] for i in keep]
     texts = [cells(table.columns[i], [row[i] for row in rows]) for i in keep]
     heads = ["" if column.kind is Kind.BAR else column.head for column in columns]
-    heads[0] = table.title
+    heads[0] = table.heading(len(rows))
     widths = _widths(columns, texts, heads, width - 1)
     yield Text(" " + _head_row(columns, heads, widths), "bold")
     for row in zip(*texts, strict=True):
         yield _styled_row(columns, row, widths)
-    hidden = len(table.rows) - len(rows)
-    if hidden > 0:
-        yield Text(f" and {hidden} more: -o report.md", "dim")
 
 
 def _widths(columns: Sequence[Column], texts: Sequence[Sequence[str]], heads: Sequence[str], room: int) -> list[int]:

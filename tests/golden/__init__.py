@@ -1,0 +1,21 @@
+"""Golden reports: what the program prints for the files of sample_traces/. `python -m tests.golden` rewrites them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from analyze.report import Report, build_report
+from analyze.trace import Trace
+
+GOLDEN = Path(__file__).parent
+ROOT = GOLDEN.parents[1]
+SAMPLES = sorted((ROOT / "sample_traces").glob("*.json.gz"))
+EXTENSIONS = {"terminal": ".txt", "md": ".md", "json": ".json"}
+
+
+def golden_report(path: Path) -> Report:
+    """The report of a sample, with the program's version left out: it changes without any meaning for the figures."""
+    report = build_report(Trace.load(path))
+    footer = report.page.footer.replace(f"gpuledger {report.version},", "gpuledger,")
+    return replace(report, version="", page=replace(report.page, footer=footer))

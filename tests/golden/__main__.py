@@ -1,0 +1,17 @@
+"""Rewrite the golden reports and the JSON Schema. Read the difference before committing it."""
+
+from __future__ import annotations
+
+import json
+
+from analyze.report import render
+from analyze.report.json_schema import json_schema
+from tests.golden import EXTENSIONS, GOLDEN, SAMPLES, golden_report
+
+for path in SAMPLES:
+    report = golden_report(path)
+    for form, extension in EXTENSIONS.items():
+        target = GOLDEN / f"{path.name.removesuffix('.json.gz')}{extension}"
+        target.write_text(render(report, form), encoding="utf-8")
+        print(target)
+(GOLDEN / "report.schema.json").write_text(json.dumps(json_schema(), indent=1, sort_keys=True) + "\n")
