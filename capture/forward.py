@@ -68,7 +68,7 @@ def naming_failures(settings: Settings) -> Iterator[None]:
 
 def explain_failure(error: BaseException, settings: Settings) -> CaptureError | None:
     """An out-of-memory failure as a sentence and a hint; None for any other."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in _CPU_OUT_OF_MEMORY)
     ):
         batch = "its batch" if settings.batch_size is None else f"batch {settings.batch_size}"

@@ -16,7 +16,10 @@ from typing import Any
 from capture.device import Device
 
 SAMPLE_PERIOD_S = 0.03
-"""Between samples during the loop; a sample after the last wait would already see the clock fall."""
+"""Between samples during the loop; a sample after the last wait would already see the clock fall.
+
+A sample costs the measured thread some microseconds of Python; NVML's own work does not hold it up.
+"""
 COLD_CLOCK_SHARE = 0.9
 """Below this share of the highest SM clock a GPU is cold or held back."""
 DRIFT_SHARE = 0.05

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +19,9 @@ PIPED_COLUMNS = 80
 
 @contextmanager
 def shown_progress(heading: str) -> Iterator[Callable[[str], None]]:
-    """Show a spinner with the heading and the stage; silent where standard error is not a terminal.
+    """Show the heading and the stage; silent where standard error is not a terminal.
+
+    Drawn only when the stage changes: a spinner's thread would take its share of the host while it is measured.
 
     Yields:
         A function to call with the name of each stage.
@@ -28,13 +31,13 @@ def shown_progress(heading: str) -> Iterator[Callable[[str], None]]:
         return
     with _own_stderr() as stream:
         console = Console(file=stream, markup=False, highlight=False, emoji=False)
-        with console.status(Text(heading)) as status:
-            yield lambda stage: status.update(Text(f"{heading}: {stage}"))
+        with Live(Text(heading), console=console, auto_refresh=False, transient=True) as live:
+            yield lambda stage: live.update(Text(f"{heading}: {stage}"), refresh=True)
 
 
 @contextmanager
 def _own_stderr() -> Iterator[TextIO]:
-    # The profiled pass holds back what goes to descriptor 2; a copy of it keeps the spinner out of that.
+    # The profiled pass holds back what goes to descriptor 2; a copy of it keeps the stage out of that.
     try:
         descriptor = os.dup(sys.stderr.fileno())
     except (io.UnsupportedOperation, OSError):

@@ -244,7 +244,7 @@ def test_overflow_is_recorded(record: Record, quick: Settings) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
+        torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
         MemoryError(),
         RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes"),
     ],
