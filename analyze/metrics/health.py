@@ -8,6 +8,7 @@ import polars as pl
 
 from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.launches import Launches
+from analyze.metrics.recording import recording_notices
 from analyze.notes import Notice
 from analyze.settings import Definitions
 from analyze.timeline import Selection
@@ -31,6 +32,8 @@ def find_notices(
         *_launch_records(devices, launches),
         *_selection_effects(selection, devices),
         *_recording_cost(trace),
+        *(recording_notices(trace.metadata.recorded, devices) if trace.metadata.recorded else ()),
+        *_limits_of_the_file(trace),
     )
 
 
@@ -107,11 +110,17 @@ def _selection_effects(selection: Selection, devices: tuple[DeviceTime, ...]) ->
 
 
 def _recording_cost(trace: Trace) -> Iterator[Notice]:
+    recorded = trace.metadata.recorded
+    if recorded is not None and recorded.stretch is not None:
+        return  # measured: `recording_notices` says by how much
     costs = [text for flag, text in _FLAG_COST.items() if flag in trace.metadata.flags]
     if costs and trace.activities.height:
         listed = costs[0] if len(costs) == 1 else ", ".join(costs[:-1]) + " and " + costs[-1]
         text = f"{listed[0].upper() + listed[1:]} inflated the host side: idle time caused by the host is overstated."
         yield Notice("profiler-inflation", text, len(costs))
+
+
+def _limits_of_the_file(trace: Trace) -> Iterator[Notice]:
     if trace.metadata.base_ns == 0 and trace.activities.height and _whole_microseconds(trace):
         text = "Times are whole microseconds: a kernel below 1 µs shows as 0, and each gap is off by up to 1 µs."
         yield Notice("microsecond-resolution", text, 1)

@@ -18,6 +18,7 @@ from analyze.metrics import (
     median_wall,
     ops,
     overlap,
+    recording,
     stalls,
     steps,
     work,
@@ -115,6 +116,7 @@ def _info(trace: Trace, measures: Measures, device: DeviceTime | None) -> TraceI
         selection=measures.selection,
         window_ns=device.window_ns if device else 0,
         cut=trace.recording.cut,
+        recorded=metadata.recorded,
     )
 
 
@@ -128,6 +130,8 @@ def _ledger(device: DeviceTime | None, measures: Measures) -> Breakdown | None:
 
 
 def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> Iterator[Section]:
+    if trace.metadata.recorded is not None:
+        yield recording.section(trace.metadata.recorded)
     if device is None:
         yield ops.section(measures.host, brief=True)
         return

@@ -8,6 +8,7 @@ from analyze.blocks import Page
 from analyze.findings import Verdict
 from analyze.metrics import Measures
 from analyze.settings import Definitions
+from analyze.trace import Recorded
 
 SCHEMA_VERSION = "1.0"
 TOOL = "gpuledger"
@@ -31,6 +32,7 @@ class TraceInfo:
         selection: what was selected, empty for everything.
         window_ns: window of the headline device.
         cut: the file ends early.
+        recorded: what `capture` stored in the file, None in other files.
     """
 
     name: str
@@ -46,6 +48,7 @@ class TraceInfo:
     selection: str
     window_ns: int
     cut: bool
+    recorded: Recorded | None
 
 
 @dataclass(frozen=True, slots=True)

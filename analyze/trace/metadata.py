@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from analyze.trace.recorded import Recorded, read_recorded
+
 _FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 _NAME_LIMIT = 80
 
@@ -41,7 +43,7 @@ class Metadata:
         rank: rank in the job, None outside distributed runs.
         world_size: ranks of the job, None outside distributed runs.
         devices: visible devices, not only used ones.
-        capture: the block that our `capture` stored, None in other files.
+        recorded: what our `capture` stored, None in other files.
     """
 
     base_ns: int = 0
@@ -50,7 +52,7 @@ class Metadata:
     rank: int | None = None
     world_size: int | None = None
     devices: tuple[DeviceInfo, ...] = ()
-    capture: Mapping[str, Any] | None = None
+    recorded: Recorded | None = None
 
     def device_name(self, device: int) -> str:
         """Name of a device; ROCm numbers differ from the listed ids, so one common name serves for all."""
@@ -100,7 +102,7 @@ def select(keys: Mapping[str, Any]) -> Metadata:
     """The typed metadata of a document's top-level keys, whatever their types."""
     job = keys.get("distributedInfo")
     job = job if isinstance(job, dict) else {}
-    capture = keys.get("gpuledger")
+    block = keys.get("gpuledger")
     properties = keys.get("deviceProperties")
     return Metadata(
         base_ns=_int(keys.get("baseTimeNanoseconds")) or 0,
@@ -109,7 +111,7 @@ def select(keys: Mapping[str, Any]) -> Metadata:
         rank=_int(job.get("rank")),
         world_size=_int(job.get("world_size")),
         devices=tuple(_device(p) for p in properties if isinstance(p, dict)) if isinstance(properties, list) else (),
-        capture=capture if isinstance(capture, dict) else None,
+        recorded=read_recorded(block if isinstance(block, dict) else None),
     )
 
 

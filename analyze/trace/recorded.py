@@ -1,0 +1,117 @@
+"""What `capture` stored in the trace, read as a stranger's words: every value checked, texts shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_TEXT_LIMIT = 80
+_REASONS_LIMIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The block under the key `gpuledger`; None or empty where it does not say, or says nonsense.
+
+    Attributes:
+        model: timm name or module:function.
+        batch_size: real batch size.
+        precision: fp32, tf32, fp16 or bf16, as asked for.
+        amp: by autocast rather than by casting the model.
+        compiled: by torch.compile.
+        cuda_graph: replayed from a CUDA graph.
+        torch: version of torch.
+        latency_p50_ns: median latency without the profiler.
+        request_p50_ns: median host time of one forward with its wait, without the profiler.
+        throughput_samples_per_s: without the profiler.
+        host_bound: the host could not feed the device, without the profiler.
+        steady: the warm-up became steady.
+        warmup_reason: why it ended.
+        profiled_wall_ns: host time of the profiled forwards with their waits.
+        profiled_steps: how many they were.
+        output_finite: the output held neither inf nor nan.
+        unstable: why the clocks cannot be trusted.
+        busy_machine: the host's load was above its cores.
+    """
+
+    model: str
+    batch_size: int | None
+    precision: str
+    amp: bool
+    compiled: bool
+    cuda_graph: bool
+    torch: str
+    latency_p50_ns: int | None
+    request_p50_ns: int | None
+    throughput_samples_per_s: float | None
+    host_bound: bool | None
+    steady: bool | None
+    warmup_reason: str
+    profiled_wall_ns: int | None
+    profiled_steps: int | None
+    output_finite: bool | None
+    unstable: tuple[str, ...]
+    busy_machine: bool
+
+    @property
+    def stretch(self) -> float | None:
+        """How many times longer a profiled forward took, None where it was not measured."""
+        if not self.profiled_wall_ns or not self.profiled_steps or not self.request_p50_ns:
+            return None
+        return self.profiled_wall_ns / self.profiled_steps / self.request_p50_ns
+
+    @property
+    def stretched_ns(self) -> int:
+        """Host time that the profiler added to all profiled forwards, not below 0."""
+        if self.stretch is None or self.profiled_wall_ns is None:
+            return 0
+        return max(self.profiled_wall_ns - (self.profiled_steps or 0) * (self.request_p50_ns or 0), 0)
+
+
+def read_recorded(block: Mapping[str, Any] | None) -> Recorded | None:
+    """The typed block, None where there is none."""
+    if block is None:
+        return None
+    latency, warmup, profile = (_mapping(block.get(key)) for key in ("latency", "warmup", "profile"))
+    reasons = _mapping(block.get("gpu_state")).get("unstable")
+    return Recorded(
+        model=_text(block.get("model")),
+        batch_size=_count(block.get("batch_size")),
+        precision=_text(block.get("precision")),
+        amp=block.get("amp") is True,
+        compiled=block.get("compile") is True,
+        cuda_graph=block.get("cuda_graph") is True,
+        torch=_text(_mapping(block.get("versions")).get("torch")),
+        latency_p50_ns=_count(latency.get("p50_ns")),
+        request_p50_ns=_count(latency.get("request_p50_ns")),
+        throughput_samples_per_s=_number(latency.get("throughput_samples_per_s")),
+        host_bound=_flag(latency.get("host_bound")),
+        steady=_flag(warmup.get("steady")),
+        warmup_reason=_text(warmup.get("reason")),
+        profiled_wall_ns=_count(profile.get("profiled_wall_ns")),
+        profiled_steps=_count(profile.get("steps")),
+        output_finite=_flag(block.get("output_finite")),
+        unstable=tuple(_text(r) for r in reasons[:_REASONS_LIMIT] if _text(r)) if isinstance(reasons, list) else (),
+        busy_machine=_mapping(block.get("load")).get("busy") is True,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value[:_TEXT_LIMIT] if isinstance(value, str) else ""
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**62 else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
