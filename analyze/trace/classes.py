@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 
 
 class Row(Enum):
@@ -56,7 +57,20 @@ def activity_kind(cat: str) -> str:
     return _ACTIVITY_KINDS[cat.lower()]
 
 
+_FLOWS = frozenset(
+    ("ac2g", "fwdbwd", "async_cpu_to_gpu", "async_gpu", "async", "launch", "forward_backward", "fwd_bwd", "cpu_to_cuda")
+)
 LEGACY_PID = "CPU functions"
+
+
+@lru_cache(maxsize=256)
+def table_of(cat: str) -> Row:
+    """The table of a category's complete events; `IGNORED` for flows, `UNKNOWN` where the category does not tell."""
+    low = cat.lower()
+    if low in _FLOWS:
+        return Row.IGNORED
+    row = _CATEGORIES.get(low, Row.UNKNOWN)
+    return Row.UNKNOWN if row is Row.IGNORED else row
 
 
 def row_of(ph: str, cat: str, name: str, pid: object) -> Row:

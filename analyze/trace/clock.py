@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 NULL = -(2**63)
 FLOAT_LIMIT_US = float(2**43)  # above it one float64 step is over 1 ns, so the text is needed
+_WHOLE_LIMIT_US = float(2**52)  # whole numbers below it are exact in float64, and fit int64 as nanoseconds
 _TIME_LIMIT_NS = 2**62  # 146 years: anything beyond is no time, and sums must not overflow
 
 Int64 = npt.NDArray[np.int64]
@@ -42,10 +43,12 @@ def to_ns(values: Sequence[Any]) -> Int64:
         us = np.where(missing, 0.0, us)
     whole = np.floor(us)
     fraction = us - whole
-    if us.size and float(np.abs(us).max()) >= FLOAT_LIMIT_US:
+    largest = float(np.abs(us).max()) if us.size else 0.0
+    if largest >= FLOAT_LIMIT_US:
         if fraction.any():
             raise NeedsTextError
-        return np.array([one_to_ns(value) for value in values], dtype=np.int64)
+        if largest >= _WHOLE_LIMIT_US:
+            return np.array([one_to_ns(value) for value in values], dtype=np.int64)
     thousandths = fraction * 1000.0
     rounded = np.rint(thousandths)
     ns = whole.astype(np.int64) * 1000 + rounded.astype(np.int64)

@@ -7,7 +7,7 @@ they are in the cache, and dropped. Source of the design: measurements of 27 way
 from __future__ import annotations
 
 import gc
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ import polars as pl
 
 from analyze.errors import DamagedTraceError
 from analyze.notes import Notice
-from analyze.trace.classes import Row, row_of
+from analyze.trace.classes import Row, row_of, table_of
 from analyze.trace.clock import NeedsTextError
 from analyze.trace.columns import Groups, Tables
 from analyze.trace.decode import Decoder, Event
@@ -61,9 +61,8 @@ class _State:
     """What grows while a document is read."""
 
     tables: Tables = field(default_factory=Tables)
-    rows: Counter[tuple[str, str, Row]] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     processes: dict[object, str] = field(default_factory=dict)
-    kinds: dict[tuple[str, str, str, object], Row] = field(default_factory=dict)
     tail: bytearray | None = None
     pending: bytes = b""
     keys_after: dict[str, Any] = field(default_factory=dict)
@@ -156,29 +155,40 @@ def _append(state: _State, decoder: Decoder, events: list[Event], piece: bytes) 
 
 
 def _group(state: _State, events: list[Event], *, count: bool = True) -> Groups:
-    """The events by table, in file order; rows of no table are counted and dropped."""
-    groups: Groups = {}
-    kinds = state.kinds
+    """The events by table, each table in the order of the file; rows of no table are counted and dropped."""
+    members: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
-        memory = event.name if event.name == "[memory]" else ""
-        key = (event.ph, event.cat, memory, None if event.cat else event.pid)
-        row = kinds.get(key)
-        if row is None:
-            row = kinds[key] = row_of(*key)
-        groups.setdefault(row, []).append(event)
+        members[event.cat].append(event)
+    categories: defaultdict[Row, list[str]] = defaultdict(list)
+    for cat in members:
+        categories[table_of(cat)].append(cat)
+    odd: list[Event] = []
+    groups: Groups = {}
+    for row, cats in categories.items():
+        found = members[cats[0]] if len(cats) == 1 else [e for e in events if e.cat in cats]
+        if row is Row.UNKNOWN:
+            odd += found
+        elif row is not Row.IGNORED:
+            groups[row] = [e for e in found if e.ph == "X"]
+            if len(groups[row]) < len(found):
+                odd += [e for e in found if e.ph != "X"]
+    for event in odd:
+        groups.setdefault(row_of(event.ph, event.cat, event.name, event.pid), []).append(event)
     if count:
-        for event in groups.get(Row.META, ()):
-            if event.name == "process_name":
-                state.processes.setdefault(event.pid, str(event.args.label))
-        for row, members in groups.items():
-            if row in (Row.UNKNOWN, Row.IGNORED):
-                state.rows.update((e.ph, e.cat, row) for e in members)
+        _count_odd(state, groups)
     return groups
+
+
+def _count_odd(state: _State, groups: Groups) -> None:
+    for event in groups.get(Row.META, ()):
+        if event.name == "process_name":
+            state.processes.setdefault(event.pid, str(event.args.label))
+    state.unknown.update(e.cat or (f"ph {e.ph}" if e.ph != "X" else "") for e in groups.get(Row.UNKNOWN, ()))
 
 
 def _finish(source: Source, layout: Layout, decoder: Decoder, state: _State) -> Recording:
     frames = state.tables.frames()
-    unknown = _tally(state, Row.UNKNOWN)
+    unknown = state.unknown
     damage = decoder.damage
     read_rows = sum(frame.height for name, frame in frames.items() if name != "threads")
     if damage.lost > _LOST_SHARE * (read_rows + damage.lost) and damage.lost > 1:
@@ -199,14 +209,6 @@ def _finish(source: Source, layout: Layout, decoder: Decoder, state: _State) -> 
         cut=damage.cut or source.cut is not None,
         notices=tuple(_notices(source, decoder, unknown, readable_head=readable)),
     )
-
-
-def _tally(state: _State, row: Row) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for (ph, cat, kind), count in state.rows.items():
-        if kind is row:
-            counts[cat if cat else f"ph {ph}" if ph != "X" else ""] += count
-    return counts
 
 
 def _notices(source: Source, decoder: Decoder, unknown: Counter[str], *, readable_head: bool) -> Iterator[Notice]:
