@@ -33,6 +33,10 @@ class DamagedTraceError(GpuledgerError):
     """The file was a trace once, but nothing of it can be trusted."""
 
 
+class SnapshotError(GpuledgerError):
+    """The file is no memory snapshot, is damaged, or holds what no memory snapshot holds."""
+
+
 class SelectionError(GpuledgerError):
     """The steps or the range asked for are not in the trace."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from analyze.errors import UnreadableError
 from analyze.trace.kinds import refuse_folder, refuse_other_kind
+from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC, unpack
 
-BLOCK_BYTES = 1 << 20
-GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -26,13 +24,17 @@ class Source:
         size_bytes: size on disk, 0 for standard input.
         sha256: hash of the bytes on disk, complete once all blocks were read.
         cut: why the stream ended early, or None. The blocks before the cut are good.
+        packed: the bytes on disk are compressed.
+        trusted: no limit on how far compressed bytes may grow.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, trusted: bool = False) -> None:
         self.path = str(path)
         self.name = "standard input" if self.path == "-" else Path(self.path).name
         self.size_bytes = 0
         self.cut: str | None = None
+        self.packed = False
+        self.trusted = trusted
         self._hash = hashlib.sha256()
 
     @property
@@ -41,29 +43,34 @@ class Source:
         return self._hash.hexdigest()
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the unpacked bytes in blocks of about 1 MiB.
+        """Yield the unpacked bytes of a JSON document in blocks of about 1 MiB.
 
         Raises:
             UnreadableError: the file cannot be opened or read, or is empty.
             NotATraceError: the content is a known other format.
+        """
+        plain = self.unpacked()
+        first = next(plain, b"")
+        if not first.strip() and self.packed:
+            raise UnreadableError(f"{self.name} is empty (0 bytes after gunzip).", "Export the trace again.")
+        first = first.removeprefix(_BOM)
+        refuse_other_kind(first, self.name)
+        yield first
+        yield from plain
+
+    def unpacked(self) -> Iterator[bytes]:
+        """Yield the unpacked bytes, whatever they are, in blocks of about 1 MiB.
+
+        Raises:
+            UnreadableError: the file cannot be opened or read, or is empty.
         """
         with _open(self.path) as file:
             raw = self._raw_blocks(file)
             first = next(raw, b"")
             if not first:
                 raise UnreadableError(f"{self.name} is empty (0 bytes).", "Was the recording stopped early?")
-            packed = first.startswith(GZIP_MAGIC)
-            plain = self._gunzip(_chain(first, raw)) if packed else _chain(first, raw)
-            yield from self._checked(plain, packed=packed)
-
-    def _checked(self, plain: Iterator[bytes], *, packed: bool) -> Iterator[bytes]:
-        first = next(plain, b"")
-        if not first.strip() and packed:
-            raise UnreadableError(f"{self.name} is empty (0 bytes after gunzip).", "Export the trace again.")
-        first = first.removeprefix(_BOM)
-        refuse_other_kind(first, self.name)
-        yield first
-        yield from plain
+            self.packed = first.startswith((GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC))
+            yield from unpack(chain([first], raw), file, self.name, self._note_cut, trusted=self.trusted)
 
     def _raw_blocks(self, file: BinaryIO) -> Iterator[bytes]:
         while True:
@@ -77,44 +84,8 @@ class Source:
             self._hash.update(block)
             yield block
 
-    def _gunzip(self, packed: Iterator[bytes]) -> Iterator[bytes]:
-        """Unpack gzip members one after the other; a damaged end is a cut, not an error."""
-        unpacker, begun = zlib.decompressobj(wbits=_GZIP), False
-        for block in packed:
-            data = block
-            while data:
-                if not begun and not GZIP_MAGIC.startswith(data[: len(GZIP_MAGIC)]):
-                    self._cut("bytes that are not gzip data follow the first part", packed)
-                    return
-                try:
-                    plain = unpacker.decompress(data, BLOCK_BYTES)
-                except zlib.error:
-                    self._cut("the gzip data is damaged", packed)
-                    return
-                begun = True
-                if plain:
-                    yield plain
-                data = unpacker.unconsumed_tail
-                if unpacker.eof:
-                    data = unpacker.unused_data.lstrip(b"\0")
-                    unpacker, begun = zlib.decompressobj(wbits=_GZIP), False
-        if begun:
-            tail = unpacker.flush()
-            if tail:
-                yield tail
-            if not unpacker.eof:
-                self.cut = "the gzip data ends before its end mark"
-
-    def _cut(self, reason: str, rest: Iterator[bytes]) -> None:
-        """Note why the stream ends here; the rest is still read, for the hash of the whole file."""
+    def _note_cut(self, reason: str) -> None:
         self.cut = reason
-        for _ in rest:
-            pass
-
-
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _open(path: str) -> BinaryIO:

@@ -1,0 +1,17 @@
+"""A CUDA memory snapshot becomes numbers: read without executing it, replayed, grouped by who allocated."""
+
+from analyze.snapshot.composition import Composition, Holding
+from analyze.snapshot.device import DeviceMemory, measure_snapshot
+from analyze.snapshot.outside import recorded_beside
+from analyze.snapshot.sniff import is_snapshot
+from analyze.snapshot.tables import Snapshot
+
+__all__ = [
+    "Composition",
+    "DeviceMemory",
+    "Holding",
+    "Snapshot",
+    "is_snapshot",
+    "measure_snapshot",
+    "recorded_beside",
+]

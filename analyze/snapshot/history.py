@@ -1,0 +1,101 @@
+"""Whether the recorded events are the whole history: ring overflow, restarted recording, missing frees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyze.notes import Notice
+from analyze.snapshot.outside import Recorded
+from analyze.snapshot.replay import Replay
+from analyze.snapshot.tables import Events, Snapshot
+from analyze.units import memory, plural
+
+_USUAL_RINGS = frozenset((10_000, 50_000, 65_536, 100_000, 200_000, 500_000, 1_000_000, 10_000_000))
+OVERFLOWED, POSSIBLE, NONE_SEEN = "yes", "possible", "none seen"
+
+
+def overflow(snapshot: Snapshot, events: Events, replay: Replay, noted: Recorded | None) -> str:
+    """Whether older events were pushed out of the ring: "yes", "possible" or "none seen".
+
+    Certain when the file or the run's notes say how many events are kept. Without that, a usual ring size met exactly,
+    a free whose request is missing, or a live block that has a stack but no allocation are signs of it.
+    """
+    count, settings = len(events), snapshot.settings
+    most = settings.get("trace_alloc_max_entries")
+    noted_most = noted.max_entries if noted is not None and noted.events == count else None
+    if settings.get("trace_alloc_overflowed") is True or (count and count in (most, noted_most)):
+        return OVERFLOWED
+    if most is not None or noted_most is not None:
+        return NONE_SEEN
+    begun = next((action for action in events.action if action.startswith("free")), "")
+    cut = begun == "free_completed" and events.action[0] == "free_completed"
+    return POSSIBLE if count in _USUAL_RINGS or cut or _with_stack(replay) else NONE_SEEN
+
+
+def _with_stack(replay: Replay) -> int:
+    """Blocks from before the first event whose stack is known: they were made while a recording was on."""
+    return sum(one.stack != 0 for one in replay.early)
+
+
+def history_notices(label: str, events: Events, replay: Replay, state: str) -> Iterator[Notice]:
+    """What the reader must know about the history of one device."""
+    if state == OVERFLOWED:
+        yield Notice(
+            "history-overflow",
+            f"{label}: the ring of {plural(len(events), 'event')} overflowed: older events are lost, and what they "
+            "allocated counts as allocated before recording. Raise max_entries for the whole story.",
+            len(events),
+        )
+    known = _with_stack(replay)
+    if state == POSSIBLE:
+        size = sum(one.size_bytes for one in replay.early if one.stack)
+        why = (
+            f"{plural(known, 'live block')} ({memory(size)}) with a known stack have no recorded allocation"
+            if known
+            else "the number of events, or the first of them, looks cut"
+        )
+        yield Notice(
+            "history-maybe-cut",
+            f"{label}: {why}: the recording was restarted, or its ring overflowed. They count as allocated "
+            "before recording.",
+            known or len(events),
+        )
+    gap = replay.requested.start_bytes - replay.explained_start_bytes
+    if replay.end_known and (gap or replay.requested.start_bytes < 0):
+        yield Notice(
+            "history-mismatch",
+            f"{label}: the events and the state at the end disagree by {memory(abs(gap))}: events are missing in the "
+            "middle, or the recording was switched off and on. Curves before the gap are off by that much.",
+            1,
+        )
+    if replay.missing_frees:
+        yield Notice(
+            "missing-frees",
+            f"{label}: {plural(replay.missing_frees, 'address', 'addresses')} allocated twice without a free in "
+            "between: frees are missing.",
+            replay.missing_frees,
+        )
+    if not replay.end_known and len(events):
+        yield Notice(
+            "level-unknown",
+            f"{label}: the file has events and no segments: the level at the start is unknown, and the lowest "
+            "possible one is shown.",
+            1,
+        )
+
+
+def unknown_actions(label: str, events: Events) -> Iterator[Notice]:
+    """Actions that no figure uses."""
+    odd = sorted(set(events.action) - _KNOWN_ACTIONS)
+    if odd:
+        count = sum(action in odd for action in events.action)
+        named = ", ".join(repr(action[:40]) for action in odd[:3])
+        yield Notice("unknown-actions", f"{label}: {plural(count, 'event')} of unknown kind ({named}) left out.", count)
+
+
+_KNOWN_ACTIONS = frozenset(
+    (
+        "alloc", "free_requested", "free_completed", "free", "segment_alloc", "segment_free", "segment_map",
+        "segment_unmap", "snapshot", "oom", "annotate", "workspace_snapshot",
+    )
+)  # fmt: skip
