@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import zlib
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from analyze.errors import UnreadableError
 from analyze.trace.kinds import refuse_folder, refuse_other_kind
-from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC, unpack
 
+BLOCK_BYTES = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -25,16 +27,14 @@ class Source:
         sha256: hash of the bytes on disk, complete once all blocks were read.
         cut: why the stream ended early, or None. The blocks before the cut are good.
         packed: the bytes on disk are compressed.
-        trusted: no limit on how far compressed bytes may grow.
     """
 
-    def __init__(self, path: str | Path, *, trusted: bool = False) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self.name = "standard input" if self.path == "-" else Path(self.path).name
         self.size_bytes = 0
         self.cut: str | None = None
         self.packed = False
-        self.trusted = trusted
         self._hash = hashlib.sha256()
 
     @property
@@ -69,8 +69,8 @@ class Source:
             first = next(raw, b"")
             if not first:
                 raise UnreadableError(f"{self.name} is empty (0 bytes).", "Was the recording stopped early?")
-            self.packed = first.startswith((GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC))
-            yield from unpack(chain([first], raw), file, self.name, self._note_cut, trusted=self.trusted)
+            self.packed = first.startswith(GZIP_MAGIC)
+            yield from self._gunzip(_chain(first, raw)) if self.packed else _chain(first, raw)
 
     def _raw_blocks(self, file: BinaryIO) -> Iterator[bytes]:
         while True:
@@ -84,8 +84,44 @@ class Source:
             self._hash.update(block)
             yield block
 
-    def _note_cut(self, reason: str) -> None:
+    def _gunzip(self, packed: Iterator[bytes]) -> Iterator[bytes]:
+        """Unpack gzip members one after the other; a damaged end is a cut, not an error."""
+        unpacker, begun = zlib.decompressobj(wbits=_GZIP), False
+        for block in packed:
+            data = block
+            while data:
+                if not begun and not GZIP_MAGIC.startswith(data[: len(GZIP_MAGIC)]):
+                    self._cut("bytes that are not gzip data follow the first part", packed)
+                    return
+                try:
+                    plain = unpacker.decompress(data, BLOCK_BYTES)
+                except zlib.error:
+                    self._cut("the gzip data is damaged", packed)
+                    return
+                begun = True
+                if plain:
+                    yield plain
+                data = unpacker.unconsumed_tail
+                if unpacker.eof:
+                    data = unpacker.unused_data.lstrip(b"\0")
+                    unpacker, begun = zlib.decompressobj(wbits=_GZIP), False
+        if begun:
+            tail = unpacker.flush()
+            if tail:
+                yield tail
+            if not unpacker.eof:
+                self.cut = "the gzip data ends before its end mark"
+
+    def _cut(self, reason: str, rest: Iterator[bytes]) -> None:
+        """Note why the stream ends here; the rest is still read, for the hash of the whole file."""
         self.cut = reason
+        for _ in rest:
+            pass
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
 
 
 def _open(path: str) -> BinaryIO:
