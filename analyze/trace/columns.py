@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -32,9 +32,9 @@ class Codes(dict[Any, int]):
 class Texts(Codes):
     """Codes for texts: code 0 is no text; raw JSON is copied out of its piece."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self[None] = NO_TEXT
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        super().__init__({None: NO_TEXT})
+        self.update((text, code) for code, text in enumerate(texts, NO_TEXT + 1))
 
     def series(self, codes: array[int]) -> pl.Series:
         """The texts of the codes, dictionary-encoded."""
@@ -109,6 +109,19 @@ class Tables:
         for row, (start, dur) in times.items():
             name, fill = _FILLS[row]
             fill(self, self.tables[name], groups[row], start, dur)
+
+    def absorb(self, later: Tables) -> None:
+        """Append the rows of another stretch, its codes translated into these."""
+        texts = np.array([self.texts[text] for text in later.texts], dtype=np.uint32)
+        threads = np.array([self.threads[thread] for thread in later.threads], dtype=np.uint32)
+        for name, table in self.tables.items():
+            theirs = later.tables[name]
+            for column, values in theirs.ints.items():
+                table.ints[column].extend(values)
+            for column, codes in theirs.codes.items():
+                known = threads if column == "thread" else texts
+                if len(codes):
+                    table.codes[column].frombytes(known[np.frombuffer(codes, dtype=np.uint32)].tobytes())
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """The finished frames by table name, and the threads."""

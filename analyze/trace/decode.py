@@ -89,6 +89,10 @@ class Damage:
     lost: int = 0
     cut: bool = False
 
+    def __add__(self, later: Damage) -> Damage:
+        """The damage of two stretches, the later one ending the document."""
+        return Damage(self.repaired + later.repaired, self.lost + later.lost, later.cut)
+
 
 @dataclass
 class Decoder:
@@ -150,10 +154,9 @@ class Decoder:
                 return events, text[at:].encode()
             end = text.find(mark, at)
             end = len(text) if end < 0 else end + 1
-            row, stop = _read(scan, text, at, end)
-            if row is None:
-                self.damage.lost += 1
-            else:
+            row, stop, swallowed = _read(scan, text, at, end)
+            self.damage.lost += swallowed + (row is None)
+            if row is not None:
                 self.damage.repaired += stop < 0 or _ODD_TEXT.search(str(row.get("name"))) is not None
                 events.append(self._event(row))
             at = stop if stop > at else end
@@ -171,8 +174,9 @@ class Decoder:
         given = row.get("args")
         args = _args(given) if isinstance(given, dict) else NO_ARGS
         pid, tid = (value if isinstance(value, int | str) else None for value in (row.get("pid"), row.get("tid")))
-        ph, cat, name = (str(row.get(key) or "") for key in ("ph", "cat", "name"))
+        ph, cat, name = (_sound(str(row.get(key) or "")) for key in ("ph", "cat", "name"))
         ts = row.get("ts")
+        ts = str(ts) if isinstance(ts, Decimal) else ts
         if self.exact_text:
             ts = msgspec.Raw(b"" if ts is None else str(ts).encode())
             return TextEvent(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=ts, dur=row.get("dur"), args=args)
@@ -190,19 +194,25 @@ def _args(given: dict[str, Any]) -> Args:
     return Args(**values)
 
 
+def _sound(text: str) -> str:
+    """The text without lone surrogates, which no encoding can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
     return at
 
 
-def _read(scan: json.JSONDecoder, text: str, at: int, end: int) -> tuple[dict[str, Any] | None, int]:
-    """One event at `at`: as it stands (with its end), else mended up to `end` (with -1)."""
+def _read(scan: json.JSONDecoder, text: str, at: int, end: int) -> tuple[dict[str, Any] | None, int, int]:
+    """One event at `at`: as it stands, with its end; else mended up to `end`, with -1 and how many events that took."""
     try:
         row, stop = scan.raw_decode(text, at)
     except (ValueError, RecursionError):
-        row, stop = _mend(scan, text[at:end]), -1
-    return (row, stop) if isinstance(row, dict) else (None, stop)
+        row, rest = _mend(scan, text[at:end])
+        return (row if isinstance(row, dict) else None), -1, len(_EVENT.findall(rest))
+    return (row, stop, 0) if isinstance(row, dict) else (None, stop, 0)
 
 
 _REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -211,21 +221,23 @@ _REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r":\s*[-+]?(?:inf|nan)\b"), ": null"),
     (re.compile(r",(\s*[}\]])"), r"\1"),
 )
+_EVENT = re.compile(r'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id)"\s*:')
 _ODD_TEXT = re.compile("[\x00-\x1f\ufffd]")
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:)', re.DOTALL)
 
 
-def _mend(scan: json.JSONDecoder, text: str) -> Any:
-    """Try the known writer defects one after the other; None when none of them is the cause."""
+def _mend(scan: json.JSONDecoder, text: str) -> tuple[Any, str]:
+    """Try the known writer defects one after the other; None when none of them is the cause. Also what is left over."""
     mended = _NAME.sub(lambda m: m[1] + json.dumps(_unescape(m[2]))[1:-1] + m[3], text)
     for pattern, replacement in ((None, ""), *_REPAIRS):
         if pattern is not None:
             mended = pattern.sub(replacement, mended)
         try:
-            return scan.raw_decode(mended)[0]
+            row, stop = scan.raw_decode(mended)
         except (ValueError, RecursionError):
             continue
-    return None
+        return row, mended[stop:]
+    return None, text[1:]
 
 
 def _unescape(name: str) -> str:

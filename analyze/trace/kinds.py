@@ -18,8 +18,6 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
         "an SQLite database, as `nsys export` writes",
         "Analyse it with `nsys stats`; " + RECORD_HINT,
     ),
-    (b"PK\x03\x04", "a zip archive", "Unpack it and pass the trace inside."),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "Unpack it first: `zstd -d FILE`."),
     (b"BZh", "compressed with bzip2", "Unpack it first: `bunzip2 FILE`."),
     (b"\xfd7zXZ", "compressed with xz", "Unpack it first: `unxz FILE`."),
     (b"\xff\xfe", "text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`."),

@@ -1,7 +1,7 @@
 """A byte stream becomes head, pieces of whole events, and tail.
 
-A piece is cut at the separator that the file uses between events. The cut need not be proven here: a piece that
-parses as a JSON array proves both of its ends, and one that does not is joined with the next (see `decode`).
+A piece is cut at the separator that the file uses between events. The cut need not be proven here: a piece that parses
+as a JSON array proves both of its ends, and one that does not is joined with the next (see `part`).
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analyze.errors import DamagedTraceError
 from analyze.trace.kinds import refuse_json_without_events
 
 PIECE_BYTES = 1 << 18
 HEAD_LIMIT_BYTES = 1 << 26
+EVENT_LIMIT_BYTES = 1 << 28  # no event is longer; a stretch of it without a separator is no list of events
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:\{\s*"traceEvents"\s*:\s*)?\[')
 _SEPARATOR = re.compile(rb"\}(\s*,\s*)\{")
-_SEPARATOR_SAMPLE_BYTES = 1 << 16
+_SAMPLE_BYTES = 1 << 16
+_PATIENCE_BYTES = 1 << 23  # a stretch of it without the known separator: the layout has changed
 
 
 @dataclass
@@ -26,74 +28,95 @@ class Layout:
     """How the document is laid out.
 
     Attributes:
+        name: file name, for messages.
         head: the bytes before the first event, up to and with the `[`.
         bare_list: the document is a list of events without an object around it.
+        separator: the text between two events, empty until it is known.
     """
 
+    name: str
     head: bytes = b""
     bare_list: bool = False
-    separator: bytes = field(default=b"", repr=False)
+    separator: bytes = b""
 
 
-def split(blocks: Iterator[bytes], name: str, layout: Layout) -> Iterator[bytes]:
+def split(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
     """Yield pieces of about 256 KiB that hold whole events; the last one also holds the document's tail.
 
     Args:
-        blocks: the document's bytes.
-        name: file name, for messages.
-        layout: filled as a side product, before the first piece is yielded.
+        blocks: the document's bytes from its beginning.
+        layout: filled before the first piece is yielded.
 
     Raises:
         NotATraceError: JSON without `traceEvents`.
-        DamagedTraceError: the events do not begin within the first 64 MiB.
+        DamagedTraceError: the events do not begin within 64 MiB, or one of them is over 256 MiB long.
     """
-    rest = _after_head(blocks, name, layout)
-    buffer = bytearray()
-    for block in rest:
+    yield from cut(_after_head(blocks, layout), layout)
+
+
+def cut(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+    """Yield the pieces of a stream that begins with an event."""
+    buffer, scanned = bytearray(), 0
+    for block in blocks:
         buffer += block
-        if not layout.separator and len(buffer) >= _SEPARATOR_SAMPLE_BYTES:
-            layout.separator = _separator(bytes(buffer[:_SEPARATOR_SAMPLE_BYTES]))
-        yield from _cut(buffer, layout.separator)
-    layout.separator = layout.separator or _separator(bytes(buffer[:_SEPARATOR_SAMPLE_BYTES]))
+        if not layout.separator and len(buffer) >= _SAMPLE_BYTES:
+            layout.separator = find_separator(bytes(buffer[:_SAMPLE_BYTES]))
+        yield from _whole_pieces(buffer, layout.separator, scanned)
+        scanned = max(len(buffer) - len(layout.separator) - 1, 0) if len(buffer) >= 2 * PIECE_BYTES else 0
+        if len(buffer) > _PATIENCE_BYTES:
+            layout.separator, scanned = find_separator(bytes(buffer[-_SAMPLE_BYTES:])) or layout.separator, 0
+        if len(buffer) > EVENT_LIMIT_BYTES:
+            raise DamagedTraceError(
+                f"{layout.name} holds 256 MiB without an end of an event.", "Export the trace again."
+            )
+    layout.separator = layout.separator or find_separator(bytes(buffer[:_SAMPLE_BYTES]))
     yield bytes(buffer)
 
 
-def _after_head(blocks: Iterator[bytes], name: str, layout: Layout) -> Iterator[bytes]:
-    head = bytearray()
-    for block in blocks:
-        head += block
-        if head.lstrip()[:1] == b"[":
-            layout.bare_list = True
-            layout.head, body = bytes(head[: head.index(b"[") + 1]), bytes(head[head.index(b"[") + 1 :])
-            break
-        match = _EVENTS.search(head)
-        if match:
-            layout.head, body = bytes(head[: match.end()]), bytes(head[match.end() :])
-            break
-        if len(head) > HEAD_LIMIT_BYTES:
-            raise DamagedTraceError(f"{name} has no events in its first 64 MiB.", "Export the trace again.")
-    else:
-        raise refuse_json_without_events(bytes(head), name)
-    yield body
-    yield from blocks
-
-
-def _separator(sample: bytes) -> bytes:
-    """The text that stands most often between `}` and `{`."""
+def find_separator(sample: bytes) -> bytes:
+    """The text that stands most often between `}` and `{`, empty where nothing does."""
     counts = Counter(_SEPARATOR.findall(sample))
     return counts.most_common(1)[0][0] if counts else b""
 
 
-def _cut(buffer: bytearray, separator: bytes) -> Iterator[bytes]:
-    """Take whole pieces off the front of the buffer."""
+def _after_head(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+    head = bytearray()
+    for block in blocks:
+        head += block
+        begin = _begin_of_events(head, layout)
+        if begin:
+            layout.head, body = bytes(head[:begin]), bytes(head[begin:])
+            break
+        if len(head) > HEAD_LIMIT_BYTES:
+            raise DamagedTraceError(f"{layout.name} has no events in its first 64 MiB.", "Export the trace again.")
+    else:
+        raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
+    yield body
+    yield from blocks
+
+
+def _begin_of_events(head: bytearray, layout: Layout) -> int:
+    """Where the first event begins, 0 while it is not there yet."""
+    if head.lstrip()[:1] == b"[":
+        layout.bare_list = True
+        begin = head.index(b"[") + 1
+        if bytes(head[begin:].lstrip()[:1]) not in (b"{", b"]", b""):
+            raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
+        return begin
+    match = _EVENTS.search(head)
+    return match.end() if match else 0
+
+
+def _whole_pieces(buffer: bytearray, separator: bytes, scanned: int) -> Iterator[bytes]:
+    """Take whole pieces off the front of the buffer; the first `scanned` bytes hold no separator."""
     if not separator:
         return
     mark = b"}" + separator + b"{"
     begin = 0
     while len(buffer) - begin >= 2 * PIECE_BYTES:
-        at = buffer.rfind(mark, begin, begin + PIECE_BYTES)
+        at = buffer.rfind(mark, max(begin, scanned), begin + PIECE_BYTES)
         if at < 0:
-            at = buffer.find(mark, begin + PIECE_BYTES)
+            at = buffer.find(mark, max(begin + PIECE_BYTES, scanned))
         if at < 0:
             break
         yield bytes(buffer[begin : at + 1])

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from analyze.errors import UnreadableError
 from analyze.trace.kinds import refuse_folder, refuse_other_kind
+from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC, unpack
 
-BLOCK_BYTES = 1 << 20
-GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -27,15 +25,22 @@ class Source:
         sha256: hash of the bytes on disk, complete once all blocks were read.
         cut: why the stream ended early, or None. The blocks before the cut are good.
         packed: the bytes on disk are compressed.
+        trusted: no limit on how far compressed bytes may grow.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, trusted: bool = False) -> None:
         self.path = str(path)
         self.name = "standard input" if self.path == "-" else Path(self.path).name
         self.size_bytes = 0
         self.cut: str | None = None
         self.packed = False
+        self.trusted = trusted
         self._hash = hashlib.sha256()
+
+    @property
+    def whole_bytes(self) -> int:
+        """Size on disk before anything was read, 0 for standard input."""
+        return Path(self.path).stat().st_size if self.path != "-" and Path(self.path).is_file() else 0
 
     @property
     def sha256(self) -> str:
@@ -58,6 +63,13 @@ class Source:
         yield first
         yield from plain
 
+    def read_rest(self) -> None:
+        """Read what was not asked for, for the hash of the whole file; plain files only."""
+        with _open(self.path) as file:
+            file.seek(self.size_bytes)
+            for _ in self._raw_blocks(file):
+                pass
+
     def unpacked(self) -> Iterator[bytes]:
         """Yield the unpacked bytes, whatever they are, in blocks of about 1 MiB.
 
@@ -69,8 +81,8 @@ class Source:
             first = next(raw, b"")
             if not first:
                 raise UnreadableError(f"{self.name} is empty (0 bytes).", "Was the recording stopped early?")
-            self.packed = first.startswith(GZIP_MAGIC)
-            yield from self._gunzip(_chain(first, raw)) if self.packed else _chain(first, raw)
+            self.packed = first.startswith((GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC))
+            yield from unpack(chain([first], raw), file, self.name, self._note_cut, trusted=self.trusted)
 
     def _raw_blocks(self, file: BinaryIO) -> Iterator[bytes]:
         while True:
@@ -84,44 +96,8 @@ class Source:
             self._hash.update(block)
             yield block
 
-    def _gunzip(self, packed: Iterator[bytes]) -> Iterator[bytes]:
-        """Unpack gzip members one after the other; a damaged end is a cut, not an error."""
-        unpacker, begun = zlib.decompressobj(wbits=_GZIP), False
-        for block in packed:
-            data = block
-            while data:
-                if not begun and not GZIP_MAGIC.startswith(data[: len(GZIP_MAGIC)]):
-                    self._cut("bytes that are not gzip data follow the first part", packed)
-                    return
-                try:
-                    plain = unpacker.decompress(data, BLOCK_BYTES)
-                except zlib.error:
-                    self._cut("the gzip data is damaged", packed)
-                    return
-                begun = True
-                if plain:
-                    yield plain
-                data = unpacker.unconsumed_tail
-                if unpacker.eof:
-                    data = unpacker.unused_data.lstrip(b"\0")
-                    unpacker, begun = zlib.decompressobj(wbits=_GZIP), False
-        if begun:
-            tail = unpacker.flush()
-            if tail:
-                yield tail
-            if not unpacker.eof:
-                self.cut = "the gzip data ends before its end mark"
-
-    def _cut(self, reason: str, rest: Iterator[bytes]) -> None:
-        """Note why the stream ends here; the rest is still read, for the hash of the whole file."""
+    def _note_cut(self, reason: str) -> None:
         self.cut = reason
-        for _ in rest:
-            pass
-
-
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _open(path: str) -> BinaryIO:

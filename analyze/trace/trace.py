@@ -10,7 +10,7 @@ import polars as pl
 from analyze.notes import Notice
 from analyze.trace.link import collect_launches, link_activities
 from analyze.trace.metadata import Metadata
-from analyze.trace.read import Recording, read
+from analyze.trace.read import Recording, Tell, read
 from analyze.trace.steps import find_steps
 from analyze.trace.writers import Writer
 from analyze.units import duration
@@ -27,18 +27,23 @@ class Trace:
         self.recording = recording
 
     @classmethod
-    def load(cls, path: str | Path) -> Trace:
-        """Read a Chrome trace of the PyTorch profiler (.json or .json.gz).
+    def load(
+        cls, path: str | Path, *, jobs: int | None = None, trusted: bool = False, tell: Tell | None = None
+    ) -> Trace:
+        """Read a Chrome trace of the PyTorch profiler (.json, also .gz, .zst or .zip).
 
         Args:
             path: the file, or "-" for standard input.
+            jobs: processes to read a plain file with; by its size where None.
+            trusted: let a compressed file grow without limit.
+            tell: called with the bytes read so far and the size on disk.
 
         Raises:
             UnreadableError: the file cannot be opened or unpacked.
             NotATraceError: the content is something else.
             DamagedTraceError: too little of it can be read to trust any figure.
         """
-        return cls(read(path))
+        return cls(read(path, jobs=jobs, trusted=trusted, tell=tell))
 
     def __repr__(self) -> str:
         """Device, steps, time and activities on one line."""

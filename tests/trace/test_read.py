@@ -107,6 +107,110 @@ def test_gzip_by_content_not_by_suffix(document: dict[str, Any], expected: Recor
         same(read(tmp_path / name), expected)
 
 
+def test_other_compression(document: dict[str, Any], expected: Recording, tmp_path: Path) -> None:
+    import zipfile
+
+    zstandard = pytest.importorskip("zstandard")
+    data = json.dumps(document).encode()
+    (tmp_path / "a.zst").write_bytes(zstandard.compress(data))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("readme.txt", "not the trace")
+        archive.writestr("worker0.pt.trace.json", data)
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("trace.json.gz", gzip.compress(data))
+    for name in ("a.zst", "a.zip", "b.zip"):
+        same(read(tmp_path / name), expected)
+    cut = zstandard.compress(data)
+    (tmp_path / "cut.zst").write_bytes(cut[: len(cut) // 2])
+    assert read(tmp_path / "cut.zst").cut
+
+
+def test_archives_without_exactly_one_trace(tmp_path: Path) -> None:
+    import zipfile
+
+    for count in (0, 2):
+        with zipfile.ZipFile(tmp_path / f"{count}.zip", "w") as archive:
+            archive.writestr("notes.txt", "x")
+            for i in range(count):
+                archive.writestr(f"{i}.json", "[]")
+        with pytest.raises(NotATraceError, match=r"no trace|2 traces"):
+            read(tmp_path / f"{count}.zip")
+    (tmp_path / "bad.zip").write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(UnreadableError, match="damaged zip"):
+        read(tmp_path / "bad.zip")
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_zip_bomb_is_refused_unless_it_is_trusted(
+    trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from analyze.trace import unpack
+
+    monkeypatch.setattr(unpack, "BOMB_FREE_BYTES", 1 << 22)
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b'{"traceEvents": [' + b" " * (40 << 20) + b"]}"))
+    if trusted:
+        assert read(path, trusted=True).frames["ops"].height == 0
+        return
+    with pytest.raises(UnreadableError, match="zip bomb") as caught:
+        read(path)
+    assert "--trust-size" in str(caught.value)
+
+
+def test_the_standard_library_unpacks_the_same(
+    document: dict[str, Any], expected: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import zlib
+
+    from analyze.trace import unpack
+
+    monkeypatch.setattr(unpack, "_fast_zlib", lambda: zlib)
+    (tmp_path / "t.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    same(read(tmp_path / "t.json.gz"), expected)
+
+
+def test_lone_surrogates(document: dict[str, Any], expected: Recording, tmp_path: Path) -> None:
+    text = json.dumps(document).replace('"aten::linear"', '"a\\ud800b"', 2)
+    (tmp_path / "t.json").write_text(text)
+    assert read(tmp_path / "t.json").frames["ops"].height == expected.frames["ops"].height
+
+
+@pytest.fixture(scope="module")
+def several_megabytes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    machine = simulate(Plan(steps=30, batch=8))
+    path = machine.writer.write(tmp_path_factory.mktemp("large") / "large.json", (0, machine.now))
+    assert path.stat().st_size > 3 << 20
+    return path
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_several_processes_read_the_same(jobs: int, several_megabytes: Path) -> None:
+    alone = read(several_megabytes, jobs=1)
+    together = read(several_megabytes, jobs=jobs)
+    same(together, alone)
+    assert (together.sha256, together.size_bytes, together.metadata) == (alone.sha256, alone.size_bytes, alone.metadata)
+    assert together.notices == alone.notices
+
+
+@pytest.mark.parametrize("harm", ["cut", "metadata after", "damaged", "not at line breaks"])
+def test_several_processes_or_one_make_no_difference(harm: str, several_megabytes: Path, tmp_path: Path) -> None:
+    """What the second process cannot read as events, one process reads alone."""
+    text = several_megabytes.read_text()
+    if harm == "cut":
+        text = text[: int(len(text) * 0.9)]
+    elif harm == "metadata after":
+        text = text.rstrip()[:-1] + ', "zz": ' + json.dumps([{"a": 1}] * 300_000, indent=2) + "}"
+    elif harm == "damaged":
+        text = text.replace('"aten::linear"', '"<frozen "x">"')
+    else:
+        text = json.dumps(json.loads(text))
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    together, alone = read(path, jobs=2), read(path, jobs=1)
+    same(together, alone)
+    assert together.notices == alone.notices
+
+
 def test_a_cut_gzip_gives_its_first_part(document: dict[str, Any], tmp_path: Path) -> None:
     packed = gzip.compress(json.dumps(document).encode())
     path = tmp_path / "cut.json.gz"
@@ -127,7 +231,7 @@ def test_a_cut_document_keeps_every_whole_event(keep: float, document: dict[str,
     whole = cut.count('"cat": "kernel"') - (not cut.rstrip().endswith("}"))
     assert abs(found.frames["activities"].filter(pl.col("kind") == "kernel").height - whole) <= 1
     assert found.cut
-    assert [n.id for n in found.notices][0] == "file-cut"
+    assert next(n.id for n in found.notices) == "file-cut"
 
 
 DAMAGE = {
@@ -195,8 +299,6 @@ OTHER_KINDS = {
     "a PNG image": b"\x89PNG\r\n\x1a\n",
     "Python pickle": b"\x80\x04\x95abc",
     "SQLite": b"SQLite format 3\0",
-    "zip archive": b"PK\x03\x04",
-    "zstd": b"\x28\xb5\x2f\xfd",
     "HTML": b"<!doctype html>",
     "neither": b"hello",
     "execution trace": b'{"schema": "1.1.0", "nodes": []}',
@@ -257,7 +359,8 @@ def test_old_and_odd_rows(tmp_path: Path) -> None:
          "args": {"correlation": 31.0, "bytes": "N/A"}},
         {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 24, "dur": 1,
          "args": {"bytes": "64", "correlation": 0}},
-        {"ph": "X", "cat": "Memset", "name": "Memset (Device)", "pid": 1, "tid": 7, "ts": "25.5", "dur": "1.25", "args": []},
+        {"ph": "X", "cat": "Memset", "name": "Memset (Device)", "pid": 1, "tid": 7, "ts": "25.5", "dur": "1.25",
+         "args": []},
         {"ph": "X", "cat": "kernel", "name": 17, "pid": 1, "tid": 7, "ts": 30, "dur": -4, "args": {"stream": None}},
         {"ph": "X", "cat": "kernel", "name": "0/0", "pid": 1, "tid": 7, "ts": 0, "dur": 0, "args": {}},
         {"ph": "X", "cat": "kernel", "name": "no dur", "pid": 1, "tid": 7, "ts": 40, "args": {}},
@@ -303,9 +406,7 @@ def test_frames_have_their_declared_schemas(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, columns in declared.items():
         frame = getattr(trace, name)
-        assert dict(frame.schema) == {
-            c.name: c.dtype if isinstance(c.dtype, pl.DataType) else c.dtype() for c in columns
-        }, name
+        assert frame.schema == pl.DataFrame(schema=schema.dtypes(columns)).schema, name
 
 
 def test_credentials_in_metadata_go_nowhere(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""A part as bytes between two processes of this program: a header, then each column as it stands in memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from typing import IO
+
+import msgspec
+
+from analyze.trace.columns import Codes, Texts
+from analyze.trace.decode import Damage
+from analyze.trace.part import Part
+
+_LENGTH_BYTES = 8
+
+
+class _Header(msgspec.Struct):
+    """Everything of a part but its columns; texts and threads in order of their codes."""
+
+    texts: list[str]
+    threads: list[tuple[str | int | None, str | int | None]]
+    unknown: dict[str, int]
+    processes: list[tuple[str | int | None, str]]
+    damage: tuple[int, int, bool]
+    tail: bytes | None
+    keys_after: dict[str, object]
+    ended: bool
+    columns: list[tuple[str, str, str, int]]
+
+
+def send(part: Part, file: IO[bytes]) -> None:
+    """Write a part."""
+    tables = part.tables
+    columns = [
+        (name, kind, column, values)
+        for name, table in tables.tables.items()
+        for kind, arrays in (("q", table.ints), ("I", table.codes))
+        for column, values in arrays.items()
+    ]
+    header = _Header(
+        texts=list(tables.texts)[1:],
+        threads=list(tables.threads),
+        unknown=dict(part.unknown),
+        processes=[(pid, name) for pid, name in part.processes.items() if isinstance(pid, str | int)],
+        damage=(part.damage.repaired, part.damage.lost, part.damage.cut),
+        tail=None if part.tail is None else bytes(part.tail),
+        keys_after=part.keys_after,
+        ended=part.ended,
+        columns=[(name, kind, column, len(values)) for name, kind, column, values in columns],
+    )
+    head = msgspec.msgpack.encode(header)
+    file.write(len(head).to_bytes(_LENGTH_BYTES, "little") + head)
+    for _, _, _, values in columns:
+        file.write(values)
+    file.flush()
+
+
+def receive(file: IO[bytes]) -> Part | None:
+    """Read a part; None when the other process ended before it was sent."""
+    size = file.read(_LENGTH_BYTES)
+    head = file.read(int.from_bytes(size, "little"))
+    if not head:
+        return None
+    header = msgspec.msgpack.decode(head, type=_Header)
+    part = Part(
+        unknown=Counter(header.unknown),
+        processes=dict(header.processes),
+        damage=Damage(*header.damage),
+        tail=None if header.tail is None else bytearray(header.tail),
+        keys_after=header.keys_after,
+        ended=header.ended,
+    )
+    part.tables.texts = Texts(header.texts)
+    part.tables.threads = Codes({thread: code for code, thread in enumerate(header.threads)})
+    for name, kind, column, count in header.columns:
+        values = array(kind)
+        data = file.read(count * values.itemsize)
+        if len(data) < count * values.itemsize:
+            return None
+        values.frombytes(data)
+        table = part.tables.tables[name]
+        (table.ints if kind == "q" else table.codes)[column] = values
+    return part
