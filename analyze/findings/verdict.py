@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from analyze.findings.states import State, window_states
 from analyze.metrics import DeviceTime, Gap, Measures
+from analyze.metrics.records import ZERO_TOO_MANY
 from analyze.settings import Definitions
 from analyze.units import duration, nested_tenths, percent, tenths_text
 
@@ -97,6 +98,8 @@ def _doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, 
     queued = device.idle_long["device_queue_ns"] + device.idle_long["launch_delay_ns"]
     if measures.launches.complete_share < definitions.complete_share and not measures.launches.capture:
         return "Device records incomplete: no advice on idle time."
+    if measures.zero_share > ZERO_TOO_MANY:
+        return "Too many rows have time 0: no advice on idle time."
     if cut:
         return "The file is cut: device records incomplete, no advice on idle time."
     if queued > definitions.unexplained_share * device.window_ns:

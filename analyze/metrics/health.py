@@ -9,6 +9,7 @@ import polars as pl
 from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.launches import Launches
 from analyze.metrics.recording import recording_notices
+from analyze.metrics.records import record_notices
 from analyze.notes import Notice
 from analyze.settings import Definitions
 from analyze.timeline import Selection
@@ -28,6 +29,7 @@ def find_notices(
     """Everything odd about the file and its records, in a fixed order."""
     return (
         *trace.notices,
+        *record_notices(trace),
         *_device_records(trace, devices, launches, definitions),
         *_launch_records(devices, launches),
         *_selection_effects(selection, devices),
@@ -53,6 +55,8 @@ def _device_records(
             f"Device records incomplete: {missing:,} of {plural(launches.launch_calls, 'launch call')} have no "
             "recorded activity. Idle time is an upper bound, and no advice on it is given."
         )
+        if launches.missing_at_start == missing:
+            text += " They are the first ones: their device rows were dropped when the recording began."
         yield Notice("device-records-incomplete", text, missing)
     elif missing:
         text = f"{missing:,} of {plural(launches.launch_calls, 'launch call')} have no recorded activity."

@@ -45,6 +45,7 @@ class Launches:
         calls: API calls that launched something: those with activities, and launch calls without.
         launch_calls: kernel and graph launch calls.
         complete_calls: those of them with a recorded activity.
+        missing_at_start: launch calls without one before the first with one.
         capture: calls that capture a graph are in the file; launches inside a capture have no activity by nature.
         linked: activities with a recorded launch.
         unlinked: activities without.
@@ -61,6 +62,7 @@ class Launches:
     calls: int
     launch_calls: int
     complete_calls: int
+    missing_at_start: int
     capture: bool
     linked: int
     unlinked: int
@@ -106,6 +108,7 @@ def measure_launches(
         calls=launches.height + launching.height - recorded.height,
         launch_calls=launching.height,
         complete_calls=recorded.height,
+        missing_at_start=_missing_at_start(launching, recorded),
         capture=bool(names.str.contains(_CAPTURE_CALL).any()),
         linked=linked.height,
         unlinked=timed.height - linked.height,
@@ -118,6 +121,12 @@ def measure_launches(
         kernels=kernels.height,
         api_calls=_by_name(calls),
     )
+
+
+def _missing_at_start(launching: pl.DataFrame, recorded: pl.DataFrame) -> int:
+    """Launch calls before the first one that has an activity."""
+    first = recorded["start_ns"].min()
+    return launching.filter(pl.col("start_ns") < first).height if first is not None else 0
 
 
 def _max_depth(linked: pl.DataFrame) -> int:

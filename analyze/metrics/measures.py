@@ -13,6 +13,7 @@ from analyze.metrics.launches import Launches, measure_launches
 from analyze.metrics.lead import Lead, measure_lead
 from analyze.metrics.ops import HostSide, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
+from analyze.metrics.records import zero_share
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
@@ -48,6 +49,7 @@ class Measures:
         steps: the steps.
         host: ops and threads.
         notices: what was odd.
+        zero_share: share of rows with time 0 and length 0.
         lead: host time before the headline device's window, None without steps.
     """
 
@@ -63,6 +65,7 @@ class Measures:
     host: HostSide
     notices: tuple[Notice, ...]
     lead: Lead | None
+    zero_share: float
 
 
 def measure(trace: Trace, definitions: Definitions, wish: Wish) -> Measures:
@@ -98,6 +101,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish) -> Measures:
         steps=measure_steps(selection),
         host=measure_host(trace, within),
         notices=find_notices(trace, selection, devices, launches, definitions),
+        zero_share=zero_share(trace),
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )
 

@@ -11,6 +11,7 @@ from analyze.notes import Notice
 from analyze.trace.link import collect_launches, link_activities
 from analyze.trace.metadata import Metadata
 from analyze.trace.read import Recording, Tell, read
+from analyze.trace.repair import repair_activities
 from analyze.trace.steps import find_steps
 from analyze.trace.writers import Writer
 from analyze.units import duration
@@ -73,8 +74,8 @@ class Trace:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What was odd in the file."""
-        return self.recording.notices
+        """What was odd in the file and what had to be set right."""
+        return (*self.recording.notices, *self._repaired[1])
 
     @property
     def threads(self) -> pl.DataFrame:
@@ -119,7 +120,11 @@ class Trace:
     @cached_property
     def activities(self) -> pl.DataFrame:
         """Kernels, copies and memsets with launch, op and category; schema `LINKED`."""
-        return link_activities(self.recording.frames)
+        return self._repaired[0]
+
+    @cached_property
+    def _repaired(self) -> tuple[pl.DataFrame, tuple[Notice, ...]]:
+        return repair_activities(link_activities(self.recording.frames))
 
     @cached_property
     def launches(self) -> pl.DataFrame:
