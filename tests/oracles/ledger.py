@@ -5,6 +5,7 @@ interval who owns it. Pure Python on plain rows, written from the definitions al
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 SYNC = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "hipDeviceSynchronize")
 PROFILER = ("Activity Buffer Request", "Instrumentation", "Resource")
@@ -59,7 +60,7 @@ def ledger(rows: list[Row], device: int) -> Ledger:
     own_cost = [r for r in rows if r.kind == "overhead" and r.name in PROFILER]
     cuts = sorted({t for r in rows for t in (r.start, r.end) if first <= t <= last} | {first, last})
     result = Ledger(window=last - first)
-    for a, b in zip(cuts, cuts[1:], strict=False):
+    for a, b in pairwise(cuts):
         running = {r.kind for r in owning if r.start <= a < r.end}
         if "kernel" in running:
             result.computation += b - a
