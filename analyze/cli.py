@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,7 +19,8 @@ from analyze.errors import GpuledgerError, OutputError, SelectionError
 if TYPE_CHECKING:
     from analyze.report import Report
 
-EXIT_UNUSABLE = 2
+EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
+PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
 _EXAMPLES = """\b
 Examples:
   analyze trace.json.gz                      one screen: verdict, ledger, largest gaps
@@ -26,7 +30,7 @@ Examples:
 """
 _EPILOG = """\b
 Version: analyze --version
-Exit codes: 0 report made, 1 a gate failed, 2 unusable input, option or output.
+Exit codes: 0 report made, 1 a gate failed, 2 unusable input, option or output, 130 interrupted.
 Completion: _ANALYZE_COMPLETE=bash_source analyze   (or zsh_source, fish_source)
 """
 
@@ -115,6 +119,8 @@ def cli() -> None:
     help="Colours on the terminal; auto honours NO_COLOR and FORCE_COLOR.",
 )
 @click.option("--ascii", "ascii_only", is_flag=True, help="ASCII only; the default where the terminal is not UTF-8.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="Processes to read a plain file with. Default: by its size.")
+@click.option("--trust-size", is_flag=True, help="Let a compressed file grow without limit.")
 @click.option("--debug", is_flag=True, help="On an internal error print the traceback.")
 def report_command(
     trace: str,
@@ -126,6 +132,8 @@ def report_command(
     top: int,
     color: str,
     ascii_only: bool,  # noqa: FBT001
+    jobs: int | None,
+    trust_size: bool,  # noqa: FBT001
     debug: bool,  # noqa: FBT001, ARG001 - read by main
 ) -> None:
     """Make a report and write it."""
@@ -134,7 +142,9 @@ def report_command(
     from analyze.settings import Definitions
     from analyze.trace import Trace
 
-    report = build_report(Trace.load(trace), steps=steps, range=range_name, definitions=Definitions(top=top))
+    with _progress() as tell:
+        loaded = Trace.load(trace, jobs=jobs, trusted=trust_size, tell=tell)
+        report = build_report(loaded, steps=steps, range=range_name, definitions=Definitions(top=top))
     for output in outputs:
         write(report, output, force=force)
         click.echo(f"wrote {output}", err=True)
@@ -148,6 +158,31 @@ def report_command(
 
 
 cli.add_command(report_command)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """Bytes read so far, on a terminal's stderr, for work of over half a second; erased at the end."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    begun, shown = time.monotonic(), 0.0
+
+    def tell(done: int, whole: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - begun > PROGRESS_AFTER_S and now - shown > PROGRESS_EVERY_S:
+            shown = now
+            of = f" of {whole / 1e6:,.0f}" if whole else ""
+            sys.stderr.write(f"\r\x1b[Kread {done / 1e6:,.0f}{of} MB")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def _check_wishes(
@@ -210,7 +245,7 @@ def main() -> NoReturn:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.Abort:
-        _fail("Interrupted; nothing was written.")
+        _fail("Interrupted; no report was made.", EXIT_INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as error:
         _fail(error.format_message())
     except click.ClickException as error:
@@ -232,9 +267,9 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = EXIT_UNUSABLE) -> NoReturn:
     click.echo(message, err=True)
-    sys.exit(EXIT_UNUSABLE)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

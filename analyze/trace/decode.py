@@ -151,7 +151,10 @@ class Decoder:
             if at >= len(text):
                 return events, None
             if text[at] == "]":
-                return events, text[at:].encode()
+                stray = _STRAY_END.match(text, at)
+                if stray is None:
+                    return events, text[at:].encode()
+                at = stray.end()
             end = text.find(mark, at)
             end = len(text) if end < 0 else end + 1
             row, stop, swallowed = _read(scan, text, at, end)
@@ -221,6 +224,7 @@ _REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r":\s*[-+]?(?:inf|nan)\b"), ": null"),
     (re.compile(r",(\s*[}\]])"), r"\1"),
 )
+_STRAY_END = re.compile(r"\][\s,\]]*(?=\{\s*\")")  # the list goes on behind it: no end
 _EVENT = re.compile(r'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id)"\s*:')
 _ODD_TEXT = re.compile("[\x00-\x1f\ufffd]")
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:)', re.DOTALL)

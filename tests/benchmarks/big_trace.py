@@ -1,6 +1,6 @@
 """A big trace from a real one: its events again and again, shifted in time, with ids of their own.
 
-    python tests/benchmarks/big_trace.py TRACE OUT --megabytes 550
+python tests/benchmarks/big_trace.py TRACE OUT --megabytes 550
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from typing import Any
 
 import orjson
 
-_ID_ARGS = ("correlation", "External id", "Ev Idx", "Python id", "Python parent id", "Python module id", "Record function id")
+_ID_ARGS = (
+    "correlation",
+    "External id",
+    "Ev Idx",
+    "Python id",
+    "Python parent id",
+    "Python module id",
+    "Record function id",
+)
 _ID_STEP = 10_000_000
 
 
