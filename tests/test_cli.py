@@ -158,7 +158,7 @@ def test_an_internal_error_is_no_failed_gate(
     from analyze import cli
     from analyze.trace import Trace
 
-    def broken(path: str) -> Trace:
+    def broken(path: str, **_options: object) -> Trace:
         raise RuntimeError
 
     monkeypatch.setattr(Trace, "load", broken)

@@ -151,12 +151,11 @@ class Decoder:
             if at >= len(text):
                 return events, None
             if text[at] == "]":
-                stray = _STRAY_END.match(text, at)
-                if stray is None:
+                if _LIST_END.match(text, at):
                     return events, text[at:].encode()
-                at = stray.end()
-            end = text.find(mark, at)
-            end = len(text) if end < 0 else end + 1
+                at = _resume(text, at, mark)
+                continue
+            end = _end_of_event(text, at, mark)
             row, stop, swallowed = _read(scan, text, at, end)
             self.damage.lost += swallowed + (row is None)
             if row is not None:
@@ -202,6 +201,23 @@ def _sound(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def _end_of_event(text: str, at: int, mark: str) -> int:
+    """Where a damaged event ends at the latest: at the file's own separator, or one of any layout if that is far."""
+    end = text.find(mark, at, at + _MEND_LIMIT)
+    if end < 0:
+        other = _ANY_SEPARATOR.search(text, at, at + _MEND_LIMIT)
+        end = other.start() if other else min(at + _MEND_LIMIT, len(text)) - 1
+    return end + 1
+
+
+def _resume(text: str, at: int, mark: str) -> int:
+    """Where to go on behind a stray `]`: at the event right behind it, else behind the next end of an event."""
+    stray = _STRAY_END.match(text, at)
+    if stray:
+        return stray.end()
+    return _end_of_event(text, at, mark)
+
+
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
@@ -224,10 +240,13 @@ _REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r":\s*[-+]?(?:inf|nan)\b"), ": null"),
     (re.compile(r",(\s*[}\]])"), r"\1"),
 )
-_STRAY_END = re.compile(r"\][\s,\]]*(?=\{\s*\")")  # the list goes on behind it: no end
+_LIST_END = re.compile(r'\](?:\s*,\s*"|[\s}]*\Z)')  # anything else behind a `]` says that it is a stray one
+_STRAY_END = re.compile(r"\][\s,\]]*(?=\{)")
+_MEND_LIMIT = 1 << 16  # no event that is worth mending is longer, and mending takes time with the length
+_ANY_SEPARATOR = re.compile(r"\}\s*,\s*\{")
 _EVENT = re.compile(r'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id)"\s*:')
 _ODD_TEXT = re.compile("[\x00-\x1f\ufffd]")
-_NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:)', re.DOTALL)
+_NAME = re.compile(r'("name"\s*:\s*")(.{0,4096}?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:)', re.DOTALL)
 
 
 def _mend(scan: json.JSONDecoder, text: str) -> tuple[Any, str]:
