@@ -15,6 +15,7 @@ import click
 from click_default_group import DefaultGroup
 
 from analyze.errors import GpuledgerError, OutputError, SelectionError
+from analyze.settings import OP_SORTS
 
 if TYPE_CHECKING:
     from analyze.report import Report
@@ -111,6 +112,8 @@ def cli() -> None:
     show_default=True,
     help="How many gaps and kernels to list.",
 )
+@click.option("--sort", type=click.Choice(OP_SORTS), help="Sort ops by KEY. Default: self_device, else self_cpu.")
+@click.option("--group-by-shape", is_flag=True, help="Ops of different input shapes make different rows.")
 @click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -130,6 +133,8 @@ def report_command(
     steps: tuple[int | None, int | None] | None,
     range_name: str | None,
     top: int,
+    sort: str | None,
+    group_by_shape: bool,  # noqa: FBT001
     color: str,
     ascii_only: bool,  # noqa: FBT001
     jobs: int | None,
@@ -138,13 +143,20 @@ def report_command(
 ) -> None:
     """Make a report and write it."""
     _check_wishes(report_format, outputs, steps, range_name)
+    from analyze.metrics import OpsView
     from analyze.report import build_report, write
     from analyze.settings import Definitions
     from analyze.trace import Trace
 
     with _progress() as tell:
         loaded = Trace.load(trace, jobs=jobs, trusted=trust_size, tell=tell)
-        report = build_report(loaded, steps=steps, range=range_name, definitions=Definitions(top=top))
+        report = build_report(
+            loaded,
+            steps=steps,
+            range=range_name,
+            definitions=Definitions(top=top),
+            ops=OpsView(sort or "", group_by_shape),
+        )
     for output in outputs:
         write(report, output, force=force)
         click.echo(f"wrote {output}", err=True)

@@ -47,6 +47,7 @@ OPS: Schema = (
     Column("sequence", _INT, "autograd sequence number, null outside training"),
     Column("input_dims", _NAME, "input shapes as JSON text, null without record_shapes"),
     Column("input_types", _NAME, "input types as JSON text, null without record_shapes"),
+    Column("concrete_inputs", _NAME, "values of the arguments that are no tensors as JSON text, of convolutions only"),
 )
 RUNTIME: Schema = (
     *_NAMED,

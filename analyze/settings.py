@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+OP_SORTS = ("self_device", "total_device", "self_cpu", "total_cpu", "calls", "self_cpu_memory", "cpu_memory")
+
 
 @dataclass(frozen=True, slots=True)
 class Definitions:

@@ -158,7 +158,7 @@ def test_bare_list_written_without_kineto(tmp_path: Path) -> None:
     assert trace.writer is Writer.LEGACY
     measures = measure(trace, Definitions(), Wish())
     assert measures.devices == ()
-    ops = {op.name: (op.total_ns // US, op.self_ns // US) for op in measures.host.ops}
+    ops = {op.name: (op.total_cpu_ns // US, op.self_cpu_ns // US) for op in measures.host.ops}
     assert ops == {
         "aten::linear": (100, 30),
         "aten::addmm": (70, 70),

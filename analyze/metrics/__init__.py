@@ -4,7 +4,7 @@ from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.idle import Gap
 from analyze.metrics.launches import Launches
 from analyze.metrics.measures import Measures, measure
-from analyze.metrics.ops import HostSide
+from analyze.metrics.ops import HostSide, OpsView
 from analyze.metrics.stalls import Stalls
 from analyze.metrics.steps import Step, median_wall
 from analyze.metrics.work import Category
@@ -16,6 +16,7 @@ __all__ = [
     "HostSide",
     "Launches",
     "Measures",
+    "OpsView",
     "Stalls",
     "Step",
     "measure",

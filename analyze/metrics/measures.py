@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analyze.metrics.attribution import attribute
 from analyze.metrics.device_time import DeviceTime, measure_device
 from analyze.metrics.health import find_notices
 from analyze.metrics.idle import Gap, largest_gaps
 from analyze.metrics.launches import Launches, measure_launches
 from analyze.metrics.lead import Lead, measure_lead
-from analyze.metrics.ops import HostSide, measure_host
+from analyze.metrics.modules import Module, measure_modules
+from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
+from analyze.metrics.purpose import Purpose, measure_purpose
 from analyze.metrics.records import zero_share
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.steps import Step, measure_steps
@@ -20,6 +23,7 @@ from analyze.metrics.work import Category, Kernel, measure_categories, measure_k
 from analyze.notes import Notice
 from analyze.settings import Definitions
 from analyze.timeline import (
+    CallTree,
     DeviceTimeline,
     Host,
     Intervals,
@@ -45,6 +49,8 @@ class Measures:
         stalls: blocking calls.
         categories: work by category.
         kernels: work by activity name.
+        purpose: work by what the launching ops are for.
+        modules: device time by module, empty without module frames.
         gaps: the largest gaps.
         steps: the steps.
         host: ops and threads.
@@ -60,6 +66,8 @@ class Measures:
     stalls: Stalls
     categories: tuple[Category, ...]
     kernels: tuple[Kernel, ...]
+    purpose: Purpose
+    modules: tuple[Module, ...]
     gaps: tuple[Gap, ...]
     steps: tuple[Step, ...]
     host: HostSide
@@ -68,7 +76,7 @@ class Measures:
     zero_share: float
 
 
-def measure(trace: Trace, definitions: Definitions, wish: Wish) -> Measures:
+def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
     """Take all measures of a trace, or of the steps or range that are wished for.
 
     Raises:
@@ -86,6 +94,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish) -> Measures:
         for line, gap in zip(lines, gaps, strict=True)
     )
     launches = measure_launches(trace, selection.activities, within, definitions)
+    work = attribute(trace, CallTree.of(trace), selection.activities)
+    purpose = measure_purpose(work)
     final = find_final_sync(trace, host.blocking, definitions)
     return Measures(
         selection=selection.label,
@@ -97,10 +107,12 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish) -> Measures:
         stalls=measure_stalls(trace, host, _together(gaps), _busy(lines), within, final),
         categories=measure_categories(lines),
         kernels=measure_kernels(lines),
+        purpose=purpose,
+        modules=measure_modules(work),
         gaps=largest_gaps(trace, lines, gaps, definitions.top),
         steps=measure_steps(selection),
-        host=measure_host(trace, within),
-        notices=find_notices(trace, selection, devices, launches, definitions),
+        host=measure_host(trace, work, within, view or OpsView()),
+        notices=(*find_notices(trace, selection, devices, launches, definitions), *purpose.notices()),
         zero_share=zero_share(trace),
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )

@@ -1,4 +1,4 @@
-"""The host's side by op: calls, self and total time. All that a file without device records can tell."""
+"""Ops with host time, device time and memory: the table of `key_averages()` from the trace alone (metrics.md, 6)."""
 
 from __future__ import annotations
 
@@ -7,31 +7,64 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.blocks import Column, Kind, Section, Table
-from analyze.timeline import union
-from analyze.trace import Nesting, Trace
+from analyze.metrics.attribution import Attribution
+from analyze.metrics.shapes import flops_of, read_inputs
+from analyze.timeline import CallTree, union
+from analyze.timeline.calls import FRAME, KINDS, OP
+from analyze.timeline.intervals import Int64
+from analyze.trace import Trace
 
-_OPS_LISTED = 20
-_THREADS_LISTED = 20
-_BRIEF_OPS = 10
-_BRIEF_THREADS = 3
+# c10::DeviceType: CPU, MKLDNN, IDEEP; CUDA, HIP, XPU, PrivateUse1.
+_HOST_TYPES, _DEVICE_TYPES = (0, 2, 5), (1, 6, 12, 20)
+_MEMORY = "[memory]"
+_WRAPPER_SELF, _WRAPPER_TOTAL = 0.1, 0.01  # of its own total, of all host time
+_AMOUNTS = (
+    "self_cpu_ns",
+    "total_cpu_ns",
+    "self_device_ns",
+    "total_device_ns",
+    "self_cpu_memory_bytes",
+    "cpu_memory_bytes",
+    "self_device_memory_bytes",
+    "device_memory_bytes",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """Calls of one op.
+    """Calls of one name.
 
     Attributes:
-        name: op.
-        count: how many calls.
-        self_ns: time inside them and outside the ops that they called.
-        total_ns: time inside them.
+        name: op, range or API call; ranges of steps share one name; `[memory]` for memory events outside all calls.
+        kind: op, range, api or memory.
+        input_dims: shapes of the inputs as JSON text, empty unless grouped by shape.
+        calls: how many.
+        self_cpu_ns: host time inside them and outside the calls in them. Negative where calls in them overlap.
+        total_cpu_ns: host time inside them.
+        self_device_ns: device time of the activities that they launched themselves.
+        total_device_ns: the same with the calls in them.
+        self_cpu_memory_bytes: host memory allocated less freed inside them and outside the calls in them.
+        cpu_memory_bytes: the same with the calls in them.
+        self_device_memory_bytes: device memory likewise.
+        device_memory_bytes: the same with the calls in them.
+        flops: of products, convolutions and attention with recorded shapes; None otherwise.
+        wrapper: it does nothing itself: little self time, in both senses, of a large total.
     """
 
     name: str
-    count: int
-    self_ns: int
-    total_ns: int
+    kind: str
+    input_dims: str
+    calls: int
+    self_cpu_ns: int
+    total_cpu_ns: int
+    self_device_ns: int
+    total_device_ns: int
+    self_cpu_memory_bytes: int
+    cpu_memory_bytes: int
+    self_device_memory_bytes: int
+    device_memory_bytes: int
+    flops: int | None
+    wrapper: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,43 +87,168 @@ class HostSide:
     """Ops and threads of a trace.
 
     Attributes:
-        ops: most self time first.
+        ops: in the order that was asked for.
         threads: most covered time first.
+        self_cpu_ns: self time of all ops, ranges and API calls together.
+        self_device_ns: device time of all activities whose op is known.
+        device_ns: device time of all activities.
     """
 
     ops: tuple[Op, ...]
     threads: tuple[HostThread, ...]
+    self_cpu_ns: int
+    self_device_ns: int
+    device_ns: int
 
 
-def measure_host(trace: Trace, within: tuple[int, int] | None) -> HostSide:
+@dataclass(frozen=True, slots=True)
+class OpsView:
+    """How ops are listed.
+
+    Attributes:
+        sort: one of `settings.OP_SORTS`; empty for device time where there is some, host time otherwise.
+        by_shape: calls with other input shapes make another row.
+    """
+
+    sort: str = ""
+    by_shape: bool = False
+
+
+def measure_host(trace: Trace, found: Attribution, within: tuple[int, int] | None, view: OpsView) -> HostSide:
     """Ops and threads, of the selection where there is one.
 
-    An op that is still open when the recording stops counts with the time recorded for it.
+    The rules are those of `key_averages()`, so that the figures equal it on a trace exported in the same process: a
+    call belongs to the innermost call that holds it entirely; Python frames take part in the nesting and are not
+    listed; memory events count for every call around them in time. An op that is still open when the recording stops
+    counts with the time recorded for it.
+
+    Source: capture-and-memory.md 2.3, torch.autograd.profiler_util.
     """
+    tree = found.tree
+    rows = _amounts(trace, found)
+    kept = tree.counted & (tree.kind != FRAME)
+    if within is not None:
+        start = tree.calls["start_ns"].to_numpy()
+        kept &= (start >= within[0]) & (start <= within[1])
+    rows = rows.with_columns(_inputs(trace, tree)).filter(pl.Series(kept))
+    total = int(rows["self_cpu_ns"].sum())
+    ops = [_op(row, total) for row in _grouped(rows, by_shape=view.by_shape).iter_rows(named=True)]
+    outside = _outside(trace, tree) if within is None else None
+    ops += [outside] if outside else []
+    return HostSide(
+        _sorted(ops, view.sort or ("self_device" if found.total_ns else "self_cpu")),
+        _threads(trace, within),
+        total,
+        int(found.device_ns[kept].sum()),
+        found.total_ns,
+    )
+
+
+def _amounts(trace: Trace, found: Attribution) -> pl.DataFrame:
+    """One row per call with everything that is added up."""
+    tree, dur = found.tree, found.tree.dur_ns
+    device = found.device_ns
+    amounts = {
+        "self_cpu_ns": dur - tree.children_sum(dur),
+        "total_cpu_ns": dur,
+        "self_device_ns": device,
+        "total_device_ns": tree.subtree_sum(device),
+    }
+    for name, types in (("cpu_memory_bytes", _HOST_TYPES), ("device_memory_bytes", _DEVICE_TYPES)):
+        memory = _memory_within(trace, tree, types)
+        amounts[f"self_{name}"] = memory - tree.children_sum(memory)
+        amounts[name] = memory
+    return tree.calls.select("name", "kind", "row").with_columns(pl.Series(k, v) for k, v in amounts.items())
+
+
+def _memory_within(trace: Trace, tree: CallTree, types: tuple[int, ...]) -> Int64:
+    """Bytes per call of the memory events from its start to its end, both included, on any thread."""
+    events = trace.memory.filter(pl.col("device_type").is_in(types)).sort("time_ns")
+    times = events["time_ns"].to_numpy()
+    before = np.concatenate(([0], np.cumsum(events["size_bytes"].fill_null(0).to_numpy()))).astype(np.int64)
+    low = np.searchsorted(times, tree.calls["start_ns"].to_numpy(), side="left")
+    high = np.searchsorted(times, tree.calls["end_ns"].to_numpy(), side="right")
+    return before[high] - before[low]
+
+
+def _outside(trace: Trace, tree: CallTree) -> Op | None:
+    """Memory events outside all calls, as the row that `key_averages()` has for them."""
+    order = np.argsort(tree.calls["start_ns"].to_numpy(), kind="stable")
+    start = tree.calls["start_ns"].to_numpy()[order]
+    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(tree.calls["end_ns"].to_numpy()[order])))
+    times = trace.memory["time_ns"].to_numpy()
+    events = trace.memory.filter(pl.Series(reach[np.searchsorted(start, times, side="right")] < times))
+    if not events.height:
+        return None
+    cpu, device = (
+        int(events.filter(pl.col("device_type").is_in(types))["size_bytes"].sum())
+        for types in (_HOST_TYPES, _DEVICE_TYPES)
+    )
+    return Op(_MEMORY, "memory", "", events.height, 0, 0, 0, 0, cpu, cpu, device, device, None, wrapper=False)
+
+
+def _inputs(trace: Trace, tree: CallTree) -> list[pl.Series]:
+    """Shapes, types and arguments per call, null for what is no op."""
+    rows = (
+        pl.Series(np.where(tree.kind == OP, tree.calls["row"].to_numpy(), -1))
+        if len(tree)
+        else pl.Series([], dtype=pl.Int64)
+    )
+    at = rows.set(rows < 0, None)
+    if not trace.ops.height:
+        empty = pl.Series([None] * len(tree), dtype=pl.String)
+        return [empty.alias(name) for name in ("input_dims", "input_types", "concrete_inputs")]
+    return [trace.ops[name].cast(pl.String).gather(at) for name in ("input_dims", "input_types", "concrete_inputs")]
+
+
+def _grouped(rows: pl.DataFrame, *, by_shape: bool) -> pl.DataFrame:
+    """The rows added up by name and kind, and by shape where that is asked for."""
+    inputs = ["input_dims", "input_types", "concrete_inputs"]
+    sums = [pl.len().alias("calls"), *(pl.col(name).sum() for name in _AMOUNTS)]
+    flops = _flops(rows.group_by("name", "kind", *inputs).agg(calls=pl.len()))
+    rows = rows.with_columns(pl.col("name").cast(pl.String)).join(
+        flops, on=["name", "kind", *inputs], how="left", nulls_equal=True
+    )
+    known = pl.col("flops").is_not_null().any()
+    sums.append(pl.when(known).then(pl.col("flops").sum()).alias("flops"))
+    shape = pl.col("input_dims").fill_null("") if by_shape else pl.lit("").alias("input_dims")
+    return rows.group_by("name", "kind", shape).agg(sums)
+
+
+def _flops(distinct: pl.DataFrame) -> pl.DataFrame:
+    found = [
+        flops_of(str(name), read_inputs(dims, types, concrete)) if kind == OP else None
+        for name, kind, dims, types, concrete, _ in distinct.iter_rows()
+    ]
+    return distinct.drop("calls").with_columns(pl.col("name").cast(pl.String), flops=pl.Series(found, dtype=pl.Int64))
+
+
+def _op(row: dict[str, object], total_ns: int) -> Op:
+    amounts = {name: int(row[name]) for name in _AMOUNTS}  # type: ignore[call-overload]
+    wraps_host = amounts["self_cpu_ns"] < _WRAPPER_SELF * amounts["total_cpu_ns"]
+    wraps_device = amounts["self_device_ns"] <= _WRAPPER_SELF * amounts["total_device_ns"]
+    large = amounts["total_cpu_ns"] > _WRAPPER_TOTAL * total_ns
+    return Op(
+        name=str(row["name"]),
+        kind=KINDS[row["kind"]],  # type: ignore[call-overload]
+        input_dims=str(row["input_dims"]),
+        calls=int(row["calls"]),  # type: ignore[call-overload]
+        flops=row["flops"],  # type: ignore[arg-type]
+        wrapper=row["kind"] == OP and large and wraps_host and wraps_device,
+        **amounts,
+    )
+
+
+def _sorted(ops: list[Op], key: str) -> tuple[Op, ...]:
+    field = {"calls": "calls", "self_cpu_memory": "self_cpu_memory_bytes", "cpu_memory": "cpu_memory_bytes"}
+    name = field.get(key, f"{key}_ns")
+    return tuple(sorted(ops, key=lambda op: (-getattr(op, name), -op.self_cpu_ns, op.name, op.kind, op.input_dims)))
+
+
+def _threads(trace: Trace, within: tuple[int, int] | None) -> tuple[HostThread, ...]:
     ops = trace.ops.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
     if within is not None:
         ops = ops.filter(pl.col("start_ns").is_between(*within))
-    if not ops.height:
-        return HostSide((), ())
-    start = ops["start_ns"].to_numpy()
-    nest = Nesting.of(ops["thread"].cast(pl.Int64).to_numpy(), start, start + ops["dur_ns"].to_numpy())
-    parent, dur = nest.parent, nest.end_ns - nest.start_ns
-    # A child that sticks out of its parent shares only the time inside it.
-    inside = np.minimum(nest.end_ns, nest.end_ns[np.maximum(parent, 0)]) - nest.start_ns
-    below = np.zeros(len(dur), np.int64)
-    np.add.at(below, parent[parent >= 0], inside[parent >= 0])
-    own = np.empty(len(dur), np.int64)
-    own[nest.order] = dur - below
-    grouped = (
-        ops.with_columns(self_ns=own)
-        .group_by(pl.col("name").cast(pl.String).fill_null(""))
-        .agg(count=pl.len(), self_ns=pl.col("self_ns").sum(), total_ns=pl.col("dur_ns").sum())
-        .sort("self_ns", "name", descending=[True, False])
-    )
-    return HostSide(tuple(Op(**row) for row in grouped.iter_rows(named=True)), _threads(trace, ops))
-
-
-def _threads(trace: Trace, ops: pl.DataFrame) -> tuple[HostThread, ...]:
     found = []
     for (thread,), rows in ops.group_by("thread", maintain_order=True):
         start = rows["start_ns"].to_numpy()
@@ -99,41 +257,3 @@ def _threads(trace: Trace, ops: pl.DataFrame) -> tuple[HostThread, ...]:
         label = f"process {who['pid']}, thread {who['tid'].strip()}"
         found.append(HostThread(label, int(end.max() - start.min()), union(start, end).total_ns))
     return tuple(sorted(found, key=lambda t: (-t.covered_ns, t.label)))
-
-
-def section(host: HostSide, *, brief: bool) -> Section:
-    """Ops with most self time, and the threads they ran on; on one screen only where there is nothing else."""
-    total = sum(op.self_ns for op in host.ops)
-    ops = Table(
-        title="Ops with most host time",
-        columns=(
-            Column("op", Kind.CODE),
-            Column("count", Kind.COUNT),
-            Column("self", Kind.TIME),
-            Column("of op time", Kind.SHARE),
-            Column("total", Kind.TIME),
-        ),
-        rows=tuple(
-            (op.name, op.count, op.self_ns, op.self_ns / total if total else None, op.total_ns)
-            for op in host.ops[:_OPS_LISTED]
-        ),
-        brief=_BRIEF_OPS if brief else 0,
-        note="Host time includes the profiler's cost.",
-        total=len(host.ops),
-    )
-    threads = Table(
-        title="Threads that ran ops",
-        columns=(
-            Column("thread", Kind.CODE),
-            Column("inside ops", Kind.TIME),
-            Column("of its span", Kind.SHARE),
-            Column("span", Kind.TIME),
-        ),
-        rows=tuple(
-            (t.label, t.covered_ns, t.covered_ns / t.span_ns if t.span_ns else None, t.span_ns)
-            for t in host.threads[:_THREADS_LISTED]
-        ),
-        brief=_BRIEF_THREADS if brief else 0,
-        total=len(host.threads),
-    )
-    return Section("host", "Host", (ops, threads))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.blocks import Column, Kind, Section, Table
+from analyze.blocks import Block, Column, Kind, Section, Table
 from analyze.timeline import DeviceTimeline, union
 
 _BRIEF_CATEGORIES = 5
@@ -123,8 +123,8 @@ def _exclusive_ns(line: DeviceTimeline) -> dict[str, int]:
     return dict(zip(names, sums.tolist(), strict=True))
 
 
-def section(categories: tuple[Category, ...], kernels: tuple[Kernel, ...]) -> Section:
-    """What the GPU worked on: categories with bars, and the kernels with most time."""
+def section(categories: tuple[Category, ...], kernels: tuple[Kernel, ...], purpose: tuple[Block, ...]) -> Section:
+    """What the GPU worked on: categories with bars, the same by purpose, and the kernels with most time."""
     by_category = Table(
         title="What the GPU worked on",
         columns=(
@@ -150,4 +150,4 @@ def section(categories: tuple[Category, ...], kernels: tuple[Kernel, ...]) -> Se
         rows=tuple((k.name, k.category, k.count, k.sum_ns, k.share) for k in kernels[:_KERNELS_LISTED]),
         total=len(kernels),
     )
-    return Section("work", "What the GPU worked on", (by_category, by_name))
+    return Section("work", "What the GPU worked on", (by_category, *purpose, by_name))

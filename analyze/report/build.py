@@ -12,12 +12,15 @@ from analyze.findings.verdict import headline_device
 from analyze.metrics import (
     DeviceTime,
     Measures,
+    OpsView,
     idle,
     launches,
     measure,
     median_wall,
-    ops,
+    modules,
+    ops_section,
     overlap,
+    purpose,
     recording,
     stalls,
     steps,
@@ -41,6 +44,7 @@ def build_report(
     steps: tuple[int | None, int | None] | None = None,
     range: str | None = None,  # noqa: A002 - the option's own name
     definitions: Definitions | None = None,
+    ops: OpsView | None = None,
 ) -> Report:
     """Measure a trace and judge it.
 
@@ -49,12 +53,13 @@ def build_report(
         steps: numbers of the first and the last profiler step, the last one excluded; None leaves an end open.
         range: name of a user range to account for instead.
         definitions: limits and list lengths; the defaults where None.
+        ops: how ops are sorted and grouped; the defaults where None.
 
     Raises:
         SelectionError: no such steps or range.
     """
     definitions = definitions or Definitions()
-    measures = measure(trace, definitions, Wish(steps, range))
+    measures = measure(trace, definitions, Wish(steps, range), ops)
     device = headline_device(measures)
     verdict = judge(measures, definitions, cut=trace.recording.cut)
     info = _info(trace, measures, device)
@@ -133,18 +138,20 @@ def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> It
     if trace.metadata.recorded is not None:
         yield recording.section(trace.metadata.recorded)
     if device is None:
-        yield ops.section(measures.host, brief=True)
+        yield ops_section.section(measures.host, None, brief=True)
         return
     if len(measures.devices) > 1:
         yield _devices(measures)
-    yield work.section(measures.categories, measures.kernels)
+    yield work.section(measures.categories, measures.kernels, purpose.blocks(measures.purpose))
     yield idle.section(measures.devices, measures.gaps, has_ops=trace.ops.height > 0)
     yield launches.section(measures.launches, device.window_ns)
     yield stalls.section(measures.stalls)
     yield overlap.section(measures.overlaps[measures.devices.index(device)], device.window_ns)
     yield _with_lead(steps.section(measures.steps), measures.lead)
     if measures.host.ops:
-        yield ops.section(measures.host, brief=False)
+        yield ops_section.section(measures.host, sum(d.busy_ns for d in measures.devices), brief=False)
+    if measures.modules:
+        yield modules.section(measures.modules)
 
 
 def _devices(measures: Measures) -> Section:

@@ -8,9 +8,11 @@ import msgspec
 
 from analyze.blocks import Breakdown
 from analyze.findings import Verdict
-from analyze.metrics import Category, DeviceTime, Gap, Launches, Stalls, Step
+from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
 from analyze.metrics.lead import Lead
+from analyze.metrics.modules import Module
 from analyze.metrics.overlap import Overlap
+from analyze.metrics.purpose import Purpose
 from analyze.metrics.work import Kernel
 from analyze.notes import Notice, NotMeasured
 from analyze.report.report import SCHEMA_VERSION, Metric, TraceInfo
@@ -27,6 +29,9 @@ _KEYS: dict[str, Any] = {
     "blocking_calls": Stalls,
     "categories": list[Category],
     "kernels": list[Kernel],
+    "op_categories": Purpose,
+    "modules": list[Module],
+    "ops": HostSide,
     "gaps": list[Gap],
     "steps": list[Step],
     "lead": Lead | None,

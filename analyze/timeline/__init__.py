@@ -1,6 +1,7 @@
 """Frames become intervals: the device's busy time and gaps, the host's states, the selection they are taken from."""
 
 from analyze.timeline.blocking import find_blocking_calls
+from analyze.timeline.calls import CallTree
 from analyze.timeline.device import CLASSES, IDLE_PARTS, DeviceTimeline, device_timelines, partition_gaps
 from analyze.timeline.host import Host
 from analyze.timeline.intervals import Intervals, depth_ns, intersect, join, subtract, union
@@ -9,6 +10,7 @@ from analyze.timeline.selection import Selection, Wish, launched_within, select
 __all__ = [
     "CLASSES",
     "IDLE_PARTS",
+    "CallTree",
     "DeviceTimeline",
     "Host",
     "Intervals",

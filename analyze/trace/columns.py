@@ -17,6 +17,7 @@ from analyze.trace.clock import NULL, to_ns
 from analyze.trace.decode import Event
 
 NO_TEXT = 0
+_NO_RAW = msgspec.Raw(b"")
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -180,6 +181,9 @@ def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[in
     table.ints["sequence"].extend(ints([a.sequence for a in args]))
     table.codes["input_dims"].extend(tables.raw([a.input_dims for a in args]))
     table.codes["input_types"].extend(tables.raw([a.input_types for a in args]))
+    # Only a convolution's FLOPs need more than shapes: its stride, padding and groups.
+    concrete = [e.args.concrete_inputs if "conv" in e.name else _NO_RAW for e in events]
+    table.codes["concrete_inputs"].extend(tables.raw(concrete))
 
 
 def _fill_runtime(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:

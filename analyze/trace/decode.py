@@ -34,6 +34,7 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     sequence: Any = msgspec.field(default=NULL, name="Sequence number")
     input_dims: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Input Dims")
     input_types: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Input type")
+    concrete_inputs: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Concrete Inputs")
     python_id: Any = msgspec.field(default=NULL, name="Python id")
     parent_id: Any = msgspec.field(default=NULL, name="Python parent id")
     memory_bytes: Any = msgspec.field(default=NULL, name="Bytes")

@@ -77,6 +77,7 @@ def _row(table: str, event: dict[str, Any], args: dict[str, Any], cat: str) -> d
             "sequence": whole(args.get("Sequence number")),
             "input_dims": compact(args.get("Input Dims")),
             "input_types": compact(args.get("Input type")),
+            "concrete_inputs": compact(args.get("Concrete Inputs")) if "conv" in row["name"] else None,
         }
     if table in ("runtime", "activities"):
         row |= {"correlation": whole(args.get("correlation")) or None, "external_id": external}

@@ -1,0 +1,145 @@
+"""Which op each activity was launched by, and what it was for (metrics.md, sections 4, 6 and 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from analyze.kernels import classify_name, op_category
+from analyze.timeline import CallTree
+from analyze.timeline.calls import API, FRAME, NONE, OP, RANGE
+from analyze.timeline.intervals import Int64
+from analyze.trace import Trace
+
+MODULE_PREFIX = "nn.Module: "
+_INSTANCE = re.compile(r"_\d+$")
+_IDS_ARE_CORRELATIONS = 0.5  # PyTorch 1.12 to 2.2 write the correlation on all kernels, later ones only by chance
+_KIND_OF_KERNEL = {"family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean, "fused": pl.Boolean}
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The activities of the selection with the calls that launched them.
+
+    Attributes:
+        tree: the calls.
+        work: timed activities, schema `LINKED`, with `call` (the launching op or range in `tree`, null without one),
+            `op_category` (what the op is for; null where none tells), and the kernel name's own `family`,
+            `precision`, `tensor_core` and `fused`.
+    """
+
+    tree: CallTree
+    work: pl.DataFrame
+
+    @cached_property
+    def device_ns(self) -> Int64:
+        """Per call the device time of the activities that it launched itself."""
+        own = np.zeros(len(self.tree), dtype=np.int64)
+        linked = self.work.filter(pl.col("call").is_not_null())
+        np.add.at(own, linked["call"].to_numpy(), linked["dur_ns"].to_numpy())
+        return own
+
+    @cached_property
+    def total_ns(self) -> int:
+        """Durations of all activities added up."""
+        return int(self.work["dur_ns"].sum())
+
+
+def attribute(trace: Trace, tree: CallTree, activities: pl.DataFrame) -> Attribution:
+    """Give each timed activity its op and its purpose.
+
+    The op is the innermost one around the launch call, on its thread; without one the op of the External id, where
+    the file's External ids are op ids. A graph launch stands for all its activities.
+
+    Source: capture-and-memory.md 2.3 and trace-format.md, fact 4.
+    """
+    work = activities.filter("timed")
+    call = _by_launch(trace, tree, work)
+    missing = call == NONE
+    if missing.any() and external_ids_are_ops(trace.activities):
+        call[missing] = _by_external_id(trace, tree, work)[missing]
+    numbered = pl.Series(call)
+    return Attribution(
+        tree,
+        work.with_columns(
+            call=numbered.set(numbered == NONE, None), op_category=_purposes(tree, call), **_kernel_kinds(work)
+        ),
+    )
+
+
+def external_ids_are_ops(activities: pl.DataFrame) -> bool:
+    """Whether the External ids of kernels are ids of ops: in older files they repeat the correlation."""
+    kernels = activities.filter(pl.col("external_id").is_not_null() & pl.col("correlation").is_not_null())
+    same = (kernels["external_id"] == kernels["correlation"]).sum()
+    return kernels.height > 0 and same < _IDS_ARE_CORRELATIONS * kernels.height
+
+
+def _by_launch(trace: Trace, tree: CallTree, work: pl.DataFrame) -> Int64:
+    api = np.append(tree.of_rows(API, trace.runtime.height), NONE)
+    launch = work["launch"].cast(pl.Int64).fill_null(NONE).to_numpy()
+    return _owners(tree, api[launch])
+
+
+def _by_external_id(trace: Trace, tree: CallTree, work: pl.DataFrame) -> Int64:
+    ops = pl.DataFrame({"external_id": trace.ops["external_id"], "call": tree.of_rows(OP, trace.ops.height)})
+    ops = ops.filter((pl.col("call") != NONE) & pl.col("external_id").is_not_null()).unique("external_id", keep="first")
+    joined = work.select("external_id").join(ops, on="external_id", how="left", maintain_order="left")
+    return _owners(tree, joined["call"].fill_null(NONE).to_numpy())
+
+
+def _owners(tree: CallTree, call: Int64) -> Int64:
+    """The op or range of each call, `NONE` for none."""
+    owner: Int64 = np.append(tree.owner, NONE)[call]
+    return owner
+
+
+def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
+    """What the names say, kernels only: copies and memsets compute nothing."""
+    names = work.select("name", "kind").unique()
+    kinds = [classify_name(name or "") for name in names["name"].cast(pl.String)]
+    found = names.with_columns(
+        pl.Series(field, [getattr(kind, field) for kind in kinds], dtype=dtype)
+        for field, dtype in _KIND_OF_KERNEL.items()
+    )
+    joined = work.select("name", "kind").join(
+        found, on=["name", "kind"], how="left", maintain_order="left", nulls_equal=True
+    )
+    kernel = work["kind"].cast(pl.String) == "kernel"
+    return {field: joined[field].set(~kernel, None) for field in _KIND_OF_KERNEL}
+
+
+def _purposes(tree: CallTree, call: Int64) -> pl.Series:
+    """What each call is for, told by its own name and those around it; null where none tells or there is no call."""
+    used = np.unique(call[call != NONE])
+    found: dict[int, str | None] = {}
+    told: dict[tuple[str, ...], str | None] = {}
+    for at, chain in zip(used.tolist(), chains(tree, used), strict=True):
+        if chain not in told:
+            told[chain] = op_category(chain)
+        found[at] = told[chain]
+    return pl.Series([found.get(at) for at in call.tolist()], dtype=pl.String)
+
+
+def chains(tree: CallTree, calls: Int64) -> Iterator[tuple[str, ...]]:
+    """Per call the names that say what it is for, innermost first: ops, ranges, and modules without their number."""
+    names = tree.calls["name"].cast(pl.String)
+    is_module = names.str.starts_with(MODULE_PREFIX).to_numpy()
+    speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
+    above = np.append(tree.nearest(speaks), NONE)[tree.caller].tolist()
+    words = names.to_list()
+    known: dict[int, tuple[str, ...]] = {NONE: ()}
+    for call in calls.tolist():
+        path = []
+        at = call
+        while at not in known:
+            path.append(at)
+            at = above[at]
+        for step in reversed(path):
+            word = words[step]
+            known[step] = (_INSTANCE.sub("", word) if word.startswith(MODULE_PREFIX) else word, *known[above[step]])
+        yield known[call]

@@ -1,0 +1,207 @@
+"""What the work was for: time by the purpose of the launching op, beside what the kernels compute (metrics.md, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyze.blocks import Column, Kind, Stat, Table
+from analyze.metrics.attribution import Attribution
+from analyze.notes import Notice
+from analyze.units import duration, percent
+
+_UNCLASSIFIED = 0.05  # of activity time: above it the table by kernel leaves too much open
+_UNFUSED = 0.05  # of activity time: attention by op beyond its fused kernels that is worth a line
+_NAMES_LISTED = 20
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("GEMM", ("gemm",)),
+    ("attention", ("attention",)),
+    ("elementwise", ("elementwise", "activation")),
+    ("normalization", ("normalization",)),
+    ("convolution", ("convolution",)),
+    ("communication", ("communication",)),
+    ("copies", ("memcpy", "memset", "copy_layout")),
+)
+REST = "the rest"
+
+
+@dataclass(frozen=True, slots=True)
+class OpCategory:
+    """Activities whose launching ops serve one purpose.
+
+    Attributes:
+        category: one of `kernels.CATEGORIES`: what the op, its callers and the modules around it are for; what the
+            kernel computes where none of them tells.
+        count: how many activities.
+        sum_ns: their durations added up.
+        share: of the added-up time of all activities, 0..1.
+        by_kernel_ns: the part whose kernels compute that category too.
+        without_op_ns: the part for which no op tells, so that the kernel's category stands in.
+    """
+
+    category: str
+    count: int
+    sum_ns: int
+    share: float
+    by_kernel_ns: int
+    without_op_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One of the few groups that a reader asks for first.
+
+    Attributes:
+        group: name.
+        by_kernel: share of activity time by what the kernels compute, 0..1.
+        by_op: share by what the launching ops are for, 0..1.
+    """
+
+    group: str
+    by_kernel: float
+    by_op: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unclassified:
+    """Activities of one name that no rule knows.
+
+    Attributes:
+        name: as recorded.
+        count: how many.
+        sum_ns: their durations added up.
+        share: of the added-up time of all activities, 0..1.
+    """
+
+    name: str
+    count: int
+    sum_ns: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Work by purpose.
+
+    Attributes:
+        categories: by op, most time first.
+        groups: the headline groups and the rest, in a fixed order; each column sums to 1.
+        other: names that no rule knows, most time first.
+        other_ns: their time.
+        total_ns: durations of all activities added up.
+    """
+
+    categories: tuple[OpCategory, ...]
+    groups: tuple[Group, ...]
+    other: tuple[Unclassified, ...]
+    other_ns: int
+    total_ns: int
+
+    def notices(self) -> Iterator[Notice]:
+        """A notice where the unclassified share is not small."""
+        if self.total_ns and self.other_ns > _UNCLASSIFIED * self.total_ns:
+            text = (
+                f"{percent(self.other_ns / self.total_ns)} of activity time is in kernels of no known kind (`other`): "
+                f"{len(self.other)} names, listed in the report."
+            )
+            yield Notice("unclassified-kernels", text, len(self.other))
+
+
+def measure_purpose(found: Attribution) -> Purpose:
+    """Work by purpose over all devices."""
+    kernel = pl.col("category").cast(pl.String)
+    work = found.work.select(
+        "name", "dur_ns", kernel=kernel, op=pl.col("op_category").fill_null(kernel), told="op_category"
+    )
+    total = found.total_ns
+    same, silent = pl.col("op") == pl.col("kernel"), pl.col("told").is_null()
+    by_op = (
+        work.group_by("op")
+        .agg(
+            pl.len(),
+            pl.col("dur_ns").sum(),
+            pl.col("dur_ns").filter(same).sum().alias("same"),
+            pl.col("dur_ns").filter(silent).sum().alias("silent"),
+        )
+        .sort("dur_ns", "op", descending=[True, False])
+    )
+    unknown = (
+        work.filter(pl.col("kernel") == "other")
+        .group_by(pl.col("name").cast(pl.String).fill_null(""))
+        .agg(pl.len(), pl.col("dur_ns").sum())
+        .sort("dur_ns", "name", descending=[True, False])
+    )
+    whole = total or 1
+    return Purpose(
+        tuple(OpCategory(op, n, ns, ns / whole, same, silent) for op, n, ns, same, silent in by_op.iter_rows()),
+        _grouped(work, total) if total else (),
+        tuple(Unclassified(name, n, ns, ns / whole) for name, n, ns in unknown.iter_rows()),
+        int(unknown["dur_ns"].sum()),
+        total,
+    )
+
+
+def _grouped(work: pl.DataFrame, total: int) -> tuple[Group, ...]:
+    sums = [dict(work.group_by(column).agg(pl.col("dur_ns").sum()).iter_rows()) for column in ("kernel", "op")]
+    found = [Group(name, *(sum(s.get(c, 0) for c in members) / total for s in sums)) for name, members in _GROUPS]
+    named = {category for _, members in _GROUPS for category in members}
+    rest = (sum(ns for category, ns in s.items() if category not in named) / total for s in sums)
+    return (*found, Group(REST, *rest))
+
+
+def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:
+    """Groups by kernel and by op, categories by op, and what no rule knows."""
+    if not purpose.total_ns:
+        return ()
+    groups = Table(
+        title="Groups, by kernel and by op",
+        columns=(
+            Column("group", Kind.TEXT),
+            Column("by kernel, of activity time", Kind.SHARE),
+            Column("by op, of activity time", Kind.SHARE),
+        ),
+        rows=tuple((g.group, g.by_kernel, g.by_op) for g in purpose.groups),
+        note=(
+            "By kernel is what the kernels compute, by op what the launching op, its callers and modules are for: the "
+            "batched GEMMs and the softmax of an unfused attention are GEMM and the rest by kernel, attention by op. "
+            "Both describe the same time and are never added."
+        ),
+    )
+    by_op = Table(
+        title="What the work was for",
+        columns=(
+            Column("category by op", Kind.TEXT),
+            Column("time", Kind.TIME),
+            Column("of activity time", Kind.SHARE),
+            Column("count", Kind.COUNT),
+            Column("no op tells", Kind.TIME),
+        ),
+        rows=tuple((c.category, c.sum_ns, c.share, c.count, c.without_op_ns) for c in purpose.categories),
+        note="Where no op tells (graphs, launches without a recorded op) the kernel's own category stands in.",
+    )
+    return (*_fused(purpose), groups, by_op, *_other(purpose))
+
+
+def _fused(purpose: Purpose) -> Iterator[Stat]:
+    """Attention: fused by kernel beside all that serves it."""
+    attention = next((g for g in purpose.groups if g.group == "attention" and (g.by_op or g.by_kernel)), None)
+    if attention is not None:
+        text = f"of activity time {percent(attention.by_kernel)} by fused kernels, {percent(attention.by_op)} by op"
+        yield Stat("Attn", text, brief=attention.by_op - attention.by_kernel > _UNFUSED)
+
+
+def _other(purpose: Purpose) -> Iterator[Table]:
+    if purpose.other:
+        yield Table(
+            title=f"Unclassified (other): {duration(purpose.other_ns)}",
+            columns=(
+                Column("name", Kind.CODE),
+                Column("time", Kind.TIME),
+                Column("of activity time", Kind.SHARE),
+                Column("count", Kind.COUNT),
+            ),
+            rows=tuple((u.name, u.sum_ns, u.share, u.count) for u in purpose.other[:_NAMES_LISTED]),
+            total=len(purpose.other),
+        )

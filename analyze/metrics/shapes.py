@@ -1,0 +1,184 @@
+"""Work and traffic of an op from the shapes of its inputs: FLOPs and bytes that its mathematics needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import orjson
+
+ELEMENT_BYTES = {
+    "float": 4,
+    "double": 8,
+    "c10::Half": 2,
+    "c10::BFloat16": 2,
+    "c10::Float8_e4m3fn": 1,
+    "c10::Float8_e5m2": 1,
+    "c10::Float8_e4m3fnuz": 1,
+    "c10::Float8_e5m2fnuz": 1,
+    "c10::complex<float>": 8,
+    "c10::complex<double>": 16,
+    "long int": 8,
+    "long": 8,
+    "int": 4,
+    "short int": 2,
+    "signed char": 1,
+    "unsigned char": 1,
+    "bool": 1,
+}
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Recorded inputs of one op.
+
+    Attributes:
+        shapes: per argument; an argument that is a list of tensors gives several, other ones an empty shape.
+        types: type per argument as recorded, for lists that of the list.
+        concrete: values of arguments that are no tensors, as text; empty where not recorded.
+    """
+
+    shapes: tuple[tuple[Shape, ...], ...]
+    types: tuple[str, ...]
+    concrete: tuple[str, ...] = ()
+
+    def shape(self, at: int) -> Shape:
+        """Shape of the tensor argument at a place, empty where there is none."""
+        return self.shapes[at][0] if at < len(self.shapes) and len(self.shapes[at]) == 1 else ()
+
+    def element_bytes(self, at: int) -> int:
+        """Bytes per element of the argument at a place, 0 for what is no tensor or of unknown type."""
+        return ELEMENT_BYTES.get(self.types[at].removeprefix("TensorList"), 0) if at < len(self.types) else 0
+
+
+def read_inputs(dims: str | None, types: str | None, concrete: str | None = None) -> Inputs | None:
+    """Inputs of their JSON texts, None where shapes were not recorded or make no sense."""
+    given = _list(dims)
+    if given is None:
+        return None
+    shapes = tuple(_shapes(entry) for entry in given)
+    words = tuple(str(t) for t in _list(types) or [])
+    return Inputs(shapes, words, tuple(str(c) for c in _list(concrete) or []))
+
+
+def _list(text: str | None) -> list[Any] | None:
+    if not text:
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, list) else None
+
+
+def _shapes(entry: object) -> tuple[Shape, ...]:
+    if not isinstance(entry, list):
+        return ((),)
+    if entry and all(isinstance(inner, list) for inner in entry):
+        return tuple(_shape(inner) for inner in entry)
+    return (_shape(entry),)
+
+
+def _shape(entry: Sequence[object]) -> Shape:
+    sizes = tuple(size for size in entry if isinstance(size, int) and not isinstance(size, bool) and size >= 0)
+    return sizes if len(sizes) == len(entry) else ()
+
+
+_PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
+# Where the arguments (stride, padding, dilation, groups) stand; all begin with input, weight.
+_CONVOLUTIONS = {
+    "aten::conv1d": (3, 4, 5, 6),
+    "aten::conv2d": (3, 4, 5, 6),
+    "aten::conv3d": (3, 4, 5, 6),
+    "aten::convolution": (3, 4, 5, 8),
+    "aten::_convolution": (3, 4, 5, 8),
+    "aten::cudnn_convolution": (3, 2, 4, 5),
+    "aten::miopen_convolution": (4, 3, 5, 6),
+}
+_TRANSPOSED = {"aten::convolution": 6, "aten::_convolution": 6}
+CONVOLUTION_OPS = frozenset(_CONVOLUTIONS)
+PRODUCT_OPS = frozenset(_PRODUCTS)
+
+
+def flops_of(op: str, inputs: Inputs | None) -> int | None:
+    """Floating-point operations of a product, convolution or attention, two per multiply and add; None for others.
+
+    Products take 2*M*N*K, convolutions 2 per output element and weight of its channel, attention forward 4*B*H*N*N*d
+    (both products, without softmax; a mask that leaves half of it out is not subtracted).
+    """
+    if inputs is None:
+        return None
+    if op in _PRODUCTS:
+        return _product(*(inputs.shape(at) for at in _PRODUCTS[op]))
+    if op in _CONVOLUTIONS:
+        return _convolution(op, inputs)
+    return _attention(inputs) if is_attention_forward(op) else None
+
+
+def is_attention_forward(op: str) -> bool:
+    """Whether an op computes attention as a whole, with queries, keys and values of (batch, heads, tokens, width)."""
+    known = op in ("aten::scaled_dot_product_attention", "aten::_scaled_dot_product_attention_math")
+    return known or (op.startswith("aten::_scaled_dot_product_") and "backward" not in op)
+
+
+def _product(first: Shape, second: Shape) -> int | None:
+    if len(first) < 2 or len(first) != len(second) or first[-1] != second[-2]:
+        return None
+    return 2 * prod(first) * second[-1]
+
+
+def _attention(inputs: Inputs) -> int | None:
+    query, key, value = (inputs.shape(at) for at in range(3))
+    if not len(query) == len(key) == len(value) >= 3 or key[-2] != value[-2]:
+        return None
+    return 2 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
+
+
+def _convolution(op: str, inputs: Inputs) -> int | None:
+    output = convolution_output(op, inputs)
+    weight = inputs.shape(1)
+    return None if output is None else 2 * prod(output) * prod(weight[1:])
+
+
+def convolution_output(op: str, inputs: Inputs) -> Shape | None:
+    """Shape of a convolution's output; None where its arguments were not recorded, or for a transposed one."""
+    source, weight = inputs.shape(0), inputs.shape(1)
+    places = len(source) - 2
+    transposed = _TRANSPOSED.get(op)
+    if places < 1 or len(weight) != len(source) or (transposed is not None and _argument(inputs, transposed) == "True"):
+        return None
+    stride, padding, dilation = (_sizes(_argument(inputs, at), places) for at in _CONVOLUTIONS[op][:3])
+    if stride is None or padding is None or dilation is None or 0 in stride:
+        return None
+    kernel = weight[2:]
+    sizes = tuple(
+        (source[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(places)
+    )
+    return (source[0], weight[0], *sizes) if min(sizes) > 0 else None
+
+
+def _argument(inputs: Inputs, at: int) -> str:
+    return inputs.concrete[at] if at < len(inputs.concrete) else ""
+
+
+def _sizes(text: str, places: int) -> tuple[int, ...] | None:
+    """One size per dimension of a text such as "[1, 1]"; a single one stands for all."""
+    sizes = _shape(_list(text) or [])
+    if len(sizes) == 1:
+        return sizes * places
+    return sizes if len(sizes) == places else None
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape | None:
+    """Shape of an elementwise result, None where the shapes do not fit together."""
+    width = max((len(shape) for shape in shapes), default=0)
+    result = []
+    for at in range(-width, 0):
+        sizes = {shape[at] for shape in shapes if len(shape) >= -at} - {1}
+        if len(sizes) > 1:
+            return None
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
