@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from analyze.trace.decode import Event
 NO_TEXT = 0
 _NO_RAW = msgspec.Raw(b"")
 _INT64 = range(-(2**63), 2**63)
+_BEYOND = 2**65
 
 
 class Codes(dict[Any, int]):
@@ -71,6 +73,8 @@ def whole(value: object) -> int:
     """One whole number of a value of any type, `NULL` where there is none."""
     if isinstance(value, bool) or value is None:
         return NULL
+    if isinstance(value, Decimal) and not (value.is_finite() and -_BEYOND < value < _BEYOND):
+        return NULL  # int() of 1e999999999 would never end
     try:
         number: int = int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):

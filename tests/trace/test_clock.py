@@ -55,3 +55,10 @@ def test_not_a_number_among_numbers() -> None:
     assert to_ns([float("nan"), None, 2.5, 7]).tolist() == [NULL, NULL, 2500, 7000]
     assert to_ns([]).dtype == np.int64
     assert FLOAT_LIMIT_US == 2**43
+
+
+def test_numbers_beyond_all_bounds_end_at_once() -> None:
+    from analyze.trace.columns import whole
+
+    assert whole(Decimal("1E+999999999")) == whole(Decimal("NaN")) == whole("9" * 5000) == whole(float("inf")) == NULL
+    assert whole(Decimal("7.0")) == 7
