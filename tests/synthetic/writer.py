@@ -125,7 +125,8 @@ class KinetoWriter:
             {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": span[1] + 150_000},
         ]
         events = ",\n".join(_event(row) for row in (*(r for r in self.rows if r), *names, *ends))
-        return f'{json.dumps(head, indent=2)[:-2]},\n  "traceEvents": [\n{events}\n  ],\n  "traceName": "synthetic.json"\n}}'
+        begin, end = json.dumps(head, indent=2)[:-2], '"traceName": "synthetic.json"\n}'
+        return f'{begin},\n  "traceEvents": [\n{events}\n  ],\n  {end}'
 
     def write(self, path: Path, span: tuple[int, int]) -> Path:
         """Write the document, gzipped by suffix; the same run gives the same bytes."""
