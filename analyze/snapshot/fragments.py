@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analyze.snapshot.tables import DEFAULT_POOL, Pool, Segment
+from analyze.snapshot.tables import DEFAULT_POOL, Segment
+from analyze.snapshot.values import Pool
 
 
 @dataclass(frozen=True, slots=True)

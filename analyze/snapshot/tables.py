@@ -7,7 +7,7 @@ of events once. So neither a list that contains itself nor one that shares its p
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,26 @@ from typing import Any
 from analyze.errors import SnapshotError
 from analyze.snapshot.read import Loaded, read, undisturbed
 from analyze.snapshot.stacks import Stacks, cleaned
+from analyze.snapshot.values import (
+    INT,
+    MOST_BYTES,
+    Pool,
+    check_distinct,
+    check_numbers,
+    check_times,
+    column,
+    listed,
+    number,
+    pool,
+    pools,
+    size_of,
+    texts,
+)
 
-_MOST_BYTES = 1 << 62  # what all sizes of one device may add up to
-_INT = range(-(1 << 64), 1 << 64)
 _KEYS = ("segments", "device_traces", "allocator_settings", "external_annotations", "host_segments", "host_traces")
 DEFAULT_POOL = (0, 0)
 ACTIVE = "active_allocated"
 PENDING = ("active_pending_free", "active_awaiting_free")
-
-Pool = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +191,8 @@ class _Builder:
             document = {"segments": document}
         if not isinstance(document, dict) or not any(key in document for key in _KEYS):
             raise SnapshotError("The snapshot has neither segments nor device_traces: it is no memory snapshot.")
-        traces = _list(document, "device_traces")
-        _distinct([trace for trace in traces if trace], "device_traces")
+        traces = listed(document, "device_traces")
+        check_distinct([trace for trace in traces if trace], "device_traces")
         snapshot = Snapshot(
             loaded=Loaded(loaded.name, loaded.sha256, loaded.size_bytes, loaded.form, None),
             segments=self._segments(document, "segments"),
@@ -198,36 +209,36 @@ class _Builder:
         return snapshot
 
     def _pinned(self, document: dict[str, Any]) -> Events | None:
-        traces = _list(document, "host_traces")
+        traces = listed(document, "host_traces")
         lists = [trace for trace in traces if isinstance(trace, list)]
-        _distinct([trace for trace in lists if trace], "host_traces")
+        check_distinct([trace for trace in lists if trace], "host_traces")
         flat = [event for trace in lists for event in trace] if lists else traces
         return self._events(flat) if flat else None
 
     def _segments(self, document: dict[str, Any], key: str) -> tuple[Segment, ...]:
-        rows = _list(document, key)
-        _distinct(rows, key)
+        rows = listed(document, key)
+        check_distinct(rows, key)
         segments = tuple(self._segment(row) for row in rows)
-        if sum(segment.total_bytes for segment in segments) > _MOST_BYTES:
+        if sum(segment.total_bytes for segment in segments) > MOST_BYTES:
             raise SnapshotError("The snapshot has segments larger than any machine's memory.")
         return segments
 
     def _segment(self, row: Any) -> Segment:
         if not isinstance(row, dict):
             raise SnapshotError("The snapshot has a segment that is no dictionary.")
-        address = _number(row.get("address"), "address") or 0
-        blocks = _list(row, "blocks")
-        _distinct(blocks, "blocks")
+        address = number(row.get("address"), "address") or 0
+        blocks = listed(row, "blocks")
+        check_distinct(blocks, "blocks")
         made, at = [], address
         for block in blocks:
             made.append(self._block(block, at))
             at = made[-1].address + made[-1].size_bytes
         return Segment(
-            device=_number(row.get("device", 0), "device") or 0,
+            device=number(row.get("device", 0), "device") or 0,
             address=address,
-            total_bytes=_size(row, "total_size", sum(block.size_bytes for block in made)),
-            stream=_number(row.get("stream", 0), "stream") or 0,
-            pool=_pool(row.get("segment_pool_id")) or DEFAULT_POOL,
+            total_bytes=size_of(row, "total_size", sum(block.size_bytes for block in made)),
+            stream=number(row.get("stream", 0), "stream") or 0,
+            pool=pool(row.get("segment_pool_id")) or DEFAULT_POOL,
             kind=cleaned(row.get("segment_type", "")),
             expandable=bool(row.get("is_expandable", False)),
             blocks=tuple(made),
@@ -236,15 +247,15 @@ class _Builder:
     def _block(self, row: Any, at: int) -> Block:
         if not isinstance(row, dict):
             raise SnapshotError("The snapshot has a block that is no dictionary.")
-        state, size = cleaned(row.get("state", "")), _size(row, "size")
+        state, size = cleaned(row.get("state", "")), size_of(row, "size")
         active = state == ACTIVE or state in PENDING
         if active and "requested_size" not in row:
             self.sizes_rounded = True
-        address = _number(row.get("address"), "address")
+        address = number(row.get("address"), "address")
         return Block(
             address=at if address is None else address,
             size_bytes=size,
-            requested_bytes=_size(row, "requested_size", size) if active else 0,
+            requested_bytes=size_of(row, "requested_size", size) if active else 0,
             state=state,
             stack=self.stacks.number(row.get("frames") or _history(row)),
         )
@@ -254,123 +265,35 @@ class _Builder:
             raise SnapshotError("The snapshot has a device trace that is no list.")
         if set(map(type, rows)) - {dict}:
             raise SnapshotError("The snapshot has an event that is no dictionary.")
-        _distinct(rows, "events")
-        size = _column(rows, "size", 0)
-        _numbers(size, "size")
-        if size and (min(size) < 0 or sum(size) > _MOST_BYTES):
+        check_distinct(rows, "events")
+        size = column(rows, "size", 0)
+        check_numbers(size, "size")
+        if size and (min(size) < 0 or sum(size) > MOST_BYTES):
             raise SnapshotError("The snapshot has events with sizes beyond any machine's memory.")
-        address = _column(rows, "addr", None)
+        address = column(rows, "addr", None)
         if None in address:
             address = [row.get("device_free") if a is None else a for row, a in zip(rows, address, strict=True)]
-        number = self.stacks.number
+        stack_number = self.stacks.number
         events = Events(
-            action=_texts(_column(rows, "action", "")),
+            action=texts(column(rows, "action", "")),
             address=address,
             size_bytes=size,
-            stream=_column(rows, "stream", 0),
-            time_us=_column(rows, "time_us", None),
-            stack=array("I", [number(frames) for frames in _column(rows, "frames", None)]),
-            label=_texts(_column(rows, "user_metadata", "")),
-            context=_texts(_column(rows, "compile_context", "")),
-            pool=_pools(_column(rows, "pool_id", None)),
+            stream=column(rows, "stream", 0),
+            time_us=column(rows, "time_us", None),
+            stack=array("I", [stack_number(frames) for frames in column(rows, "frames", None)]),
+            label=texts(column(rows, "user_metadata", "")),
+            context=texts(column(rows, "compile_context", "")),
+            pool=pools(column(rows, "pool_id", None)),
         )
-        _numbers(events.stream, "stream")
-        _numbers(events.time_us, "time_us", missing=True)
-        _numbers(events.address, "addr", missing=True)
-        category = _column(rows, "category", "")
+        check_numbers(events.stream, "stream")
+        check_numbers(events.time_us, "time_us", missing=True)
+        check_times(events.time_us)
+        check_numbers(events.address, "addr", missing=True)
+        category = column(rows, "category", "")
         if any(category):
-            told = _texts(category)
+            told = texts(category)
             events.label[:] = [a or b for a, b in zip(events.label, told, strict=True)]
         return events
-
-
-def _column(rows: Sequence[dict[str, Any]], key: str, default: Any) -> list[Any]:
-    """The values of one key; None counts as missing."""
-    try:
-        return [row[key] for row in rows]
-    except KeyError:
-        return [default if value is None else value for value in [row.get(key) for row in rows]]
-
-
-def _numbers(values: Sequence[Any], key: str, *, missing: bool = False) -> None:
-    """Refuse a column of anything but whole numbers of at most 64 bits.
-
-    Raises:
-        SnapshotError: names the key.
-    """
-    if set(map(type, values)) - ({int, type(None)} if missing else {int}):
-        raise SnapshotError(f"The snapshot has an event whose {key} is no whole number.")
-    there = [value for value in values if value is not None] if missing and None in values else values
-    if there and (min(there) < _INT.start or max(there) >= _INT.stop):
-        raise SnapshotError(f"The snapshot has an event whose {key} needs more than 64 bits.")
-
-
-def _each(values: list[Any], make: Callable[[Any], Any]) -> list[Any]:
-    """A column with each distinct value made once."""
-    try:
-        made = {value: make(value) for value in set(values)}
-    except TypeError as error:  # unhashable: a list where a name belongs
-        raise SnapshotError("The snapshot has an event with a list where a name or a number belongs.") from error
-    return [made[value] for value in values]
-
-
-def _texts(values: list[Any]) -> list[str]:
-    return _each(values, cleaned)
-
-
-def _pools(values: list[Any]) -> list[Pool | None]:
-    if not any(isinstance(value, list) for value in values):
-        return _each(values, _pool)
-    return [_pool(value) for value in values]  # JSON has no tuples
-
-
-def _pool(value: Any) -> Pool | None:
-    if value is None:
-        return None
-    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(part, int) for part in value):
-        return (_number(value[0], "pool id") or 0, _number(value[1], "pool id") or 0)
-    raise SnapshotError("The snapshot has a pool id that is no pair of numbers.")
-
-
-def _number(value: Any, key: str) -> int | None:
-    """One whole number of at most 64 bits, None where there is none.
-
-    Raises:
-        SnapshotError: it is something else.
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT:
-        raise SnapshotError(f"The snapshot has a {key} that is no whole number of 64 bits.")
-    return value
-
-
-def _size(row: dict[str, Any], key: str, default: int = 0) -> int:
-    size = _number(row.get(key), key)
-    if size is None:
-        return default
-    if not 0 <= size <= _MOST_BYTES:
-        raise SnapshotError(f"The snapshot has a {key} beyond any machine's memory.")
-    return size
-
-
-def _list(row: dict[str, Any], key: str) -> Sequence[Any]:
-    value = row.get(key)
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple):
-        raise SnapshotError(f"The snapshot has {key} that are no list.")
-    return value
-
-
-def _distinct(rows: Sequence[Any], key: str) -> None:
-    """Refuse a list that holds the same object twice: real snapshots never do, and small bombs are made so.
-
-    Raises:
-        SnapshotError: names the key.
-    """
-    if len(set(map(id, rows))) != len(rows):
-        raise SnapshotError(f"The snapshot has the same object twice in its {key}, as no memory snapshot does.")
 
 
 def _history(row: dict[str, Any]) -> Any:
@@ -382,15 +305,16 @@ def _history(row: dict[str, Any]) -> Any:
 
 
 def _annotations(document: dict[str, Any]) -> Iterator[Annotation]:
-    rows = _list(document, "external_annotations")
-    _distinct(rows, "external_annotations")
+    rows = listed(document, "external_annotations")
+    check_distinct(rows, "external_annotations")
     for row in rows:
         if not isinstance(row, dict):
             raise SnapshotError("The snapshot has an annotation that is no dictionary.")
-        time = _number(row.get("time_us"), "time_us")
+        time = number(row.get("time_us"), "time_us")
         stage = row.get("stage")
         if time is not None and stage in ("START", "END"):
-            device = _number(row.get("device", 0), "device")
+            check_times([time])
+            device = number(row.get("device", 0), "device")
             yield Annotation(stage == "START", cleaned(row.get("name", "")), device or 0, time)
 
 
@@ -406,6 +330,6 @@ def _settings(document: dict[str, Any]) -> dict[str, Any]:
     for key, value in list(settings.items())[:_SETTINGS_KEPT]:
         if isinstance(value, str):
             kept[cleaned(key)] = cleaned(value)
-        elif isinstance(value, bool | float) or (isinstance(value, int) and value in _INT):
+        elif isinstance(value, bool | float) or (isinstance(value, int) and value in INT):
             kept[cleaned(key)] = value
     return kept
