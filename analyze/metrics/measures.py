@@ -8,6 +8,7 @@ import polars as pl
 
 from analyze.metrics.attribution import attribute
 from analyze.metrics.device_time import DeviceTime, measure_device
+from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
 from analyze.metrics.idle import Gap, largest_gaps
 from analyze.metrics.launches import Launches, measure_launches
@@ -15,8 +16,10 @@ from analyze.metrics.lead import Lead, measure_lead
 from analyze.metrics.modules import Module, measure_modules
 from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
+from analyze.metrics.precision import PrecisionAudit, gpu_of, measure_precision
 from analyze.metrics.purpose import Purpose, measure_purpose
 from analyze.metrics.records import zero_share
+from analyze.metrics.roofline import Roofline, measure_roofline
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
@@ -51,6 +54,9 @@ class Measures:
         kernels: work by activity name.
         purpose: work by what the launching ops are for.
         modules: device time by module, empty without module frames.
+        precision: what the matrix kernels ran in.
+        roofline: achieved rates.
+        fusion: what is fused and what could be.
         gaps: the largest gaps.
         steps: the steps.
         host: ops and threads.
@@ -68,6 +74,9 @@ class Measures:
     kernels: tuple[Kernel, ...]
     purpose: Purpose
     modules: tuple[Module, ...]
+    precision: PrecisionAudit
+    roofline: Roofline
+    fusion: Fusion
     gaps: tuple[Gap, ...]
     steps: tuple[Step, ...]
     host: HostSide
@@ -96,6 +105,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     launches = measure_launches(trace, selection.activities, within, definitions)
     work = attribute(trace, CallTree.of(trace), selection.activities)
     purpose = measure_purpose(work)
+    headline = max(devices, key=lambda d: d.window_ns, default=None)
+    gpu = gpu_of(trace, headline.id if headline else None)
     final = find_final_sync(trace, host.blocking, definitions)
     return Measures(
         selection=selection.label,
@@ -109,6 +120,9 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         kernels=measure_kernels(lines),
         purpose=purpose,
         modules=measure_modules(work),
+        precision=measure_precision(trace, work, gpu),
+        roofline=measure_roofline(trace, work, gpu, definitions.short_kernel_ns),
+        fusion=measure_fusion(trace, work),
         gaps=largest_gaps(trace, lines, gaps, definitions.top),
         steps=measure_steps(selection),
         host=measure_host(trace, work, within, view or OpsView()),

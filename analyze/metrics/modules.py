@@ -68,9 +68,8 @@ def _placed(frame: pl.DataFrame) -> pl.DataFrame:
     )
     outer = frame.select(pl.col("call").alias("around"), pl.col("class").alias("outer"))
     frame = frame.join(outer, on="around", how="left", maintain_order="left")
-    turn = (
-        pl.when((pl.col("alike") > 1) & (pl.col("alike") <= _FEW)).then(pl.format(" #{}", "turn")).otherwise(pl.lit(""))
-    )
+    several = (pl.col("alike") > 1) & (pl.col("alike") <= _FEW) & pl.col("outer").is_not_null()
+    turn = pl.when(several).then(pl.format(" #{}", "turn")).otherwise(pl.lit(""))
     place = pl.when(pl.col("outer").is_null()).then(pl.lit("")).otherwise(pl.format("{} > ", "outer"))
     return frame.with_columns(module=place + pl.col("class") + turn)
 

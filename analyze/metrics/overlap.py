@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.metrics.device_time import DeviceTime
 from analyze.timeline import CLASSES, DeviceTimeline, intersect, union
 from analyze.units import duration, percent
 
@@ -88,8 +90,9 @@ def _pairs(line: DeviceTimeline) -> list[PairOverlap]:
     return pairs
 
 
-def section(overlap: Overlap, window_ns: int) -> Section:
-    """How much ran at the same time, and where."""
+def section(overlap: Overlap, device: DeviceTime) -> Section:
+    """How much ran at the same time on a device, and where."""
+    window_ns = device.window_ns
     text = "never two activities at once"
     if overlap.concurrent_ns:
         share = percent(overlap.concurrent_ns / window_ns)
@@ -113,9 +116,21 @@ def section(overlap: Overlap, window_ns: int) -> Section:
             for s in overlap.streams
         ),
     )
-    return Section(
-        "overlap", "Overlap", (Stat("Overlap", "; ".join((text, *hidden)), brief=overlap.concurrent_ns > 0), streams)
-    )
+    first = Stat("Overlap", "; ".join((text, *hidden)), brief=overlap.concurrent_ns > 0)
+    return Section("overlap", "Overlap", (first, *_communication(overlap, device), streams))
+
+
+def _communication(overlap: Overlap, device: DeviceTime) -> Iterator[Stat]:
+    """Collectives: how long they run alone, and how long computation hides them."""
+    hidden = next((p.overlapped_ns for p in overlap.pairs if p.second == "communication"), 0)
+    exposed = device.exposed_communication_ns
+    whole = exposed + hidden
+    if whole:
+        text = (
+            f"{duration(whole)} in collectives: {duration(exposed)} exposed, {percent(exposed / device.window_ns)} of "
+            f"window; {duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
+        )
+        yield Stat("Comm", text, brief=False)
 
 
 def _stream(stream: int | None) -> str:

@@ -51,7 +51,7 @@ class Inputs:
 
     def element_bytes(self, at: int) -> int:
         """Bytes per element of the argument at a place, 0 for what is no tensor or of unknown type."""
-        return ELEMENT_BYTES.get(self.types[at].removeprefix("TensorList"), 0) if at < len(self.types) else 0
+        return ELEMENT_BYTES.get(self.types[at], 0) if at < len(self.types) else 0
 
 
 def read_inputs(dims: str | None, types: str | None, concrete: str | None = None) -> Inputs | None:
@@ -182,3 +182,108 @@ def broadcast(shapes: Sequence[Shape]) -> Shape | None:
             return None
         result.append(sizes.pop() if sizes else 1)
     return tuple(result)
+
+
+def bytes_of(op: str, inputs: Inputs | None) -> int | None:
+    """Bytes that an op must move if each tensor is read or written once; None where that cannot be told.
+
+    Products, convolutions and attention read their inputs and write their output; elementwise ops write the broadcast
+    shape, normalizations and softmax the shape of their input; copies read what they write.
+    """
+    if inputs is None or not any(inputs.element_bytes(at) for at in range(len(inputs.types))):
+        return None
+    read = _input_bytes(inputs)
+    written = _written_elements(op, inputs)
+    return None if written is None or read is None else read + written * _written_size(inputs)
+
+
+def _input_bytes(inputs: Inputs) -> int | None:
+    total = 0
+    for at, shapes in enumerate(inputs.shapes):
+        size = inputs.element_bytes(at)
+        if any(shapes) and not size and inputs.types[at : at + 1] != ("ScalarList",):
+            return None
+        total += size * sum(prod(shape) for shape in shapes if shape)
+    return total
+
+
+def _written_size(inputs: Inputs) -> int:
+    return next((size for at in range(len(inputs.types)) if (size := inputs.element_bytes(at))), 0)
+
+
+_UNARY = frozenset(
+    [
+        "aten::gelu",
+        "aten::relu",
+        "aten::silu",
+        "aten::sigmoid",
+        "aten::tanh",
+        "aten::exp",
+        "aten::neg",
+        "aten::sqrt",
+        "aten::rsqrt",
+        "aten::clone",
+        "aten::native_layer_norm",
+        "aten::layer_norm",
+        "aten::native_group_norm",
+        "aten::native_batch_norm",
+        "aten::cudnn_batch_norm",
+        "aten::miopen_batch_norm",
+        "aten::_fused_rms_norm",
+        "aten::_softmax",
+        "aten::_log_softmax",
+        "aten::cat",
+        "aten::stack",
+        "aten::clamp_min",
+        "aten::clamp",
+        "aten::cos",
+        "aten::sin",
+        "aten::contiguous",
+    ]
+)
+_BINARY = frozenset(
+    [
+        "aten::add",
+        "aten::sub",
+        "aten::mul",
+        "aten::div",
+        "aten::pow",
+        "aten::maximum",
+        "aten::minimum",
+        "aten::where",
+        "aten::addcmul",
+        "aten::masked_fill",
+        "aten::gelu_backward",
+        "aten::threshold_backward",
+        "aten::silu_backward",
+        "aten::tanh_backward",
+        "aten::_softmax_backward_data",
+    ]
+)
+_IN_PLACE = frozenset({"aten::copy_", "aten::fill_", "aten::zero_"})  # all of their inputs is all of their traffic
+
+
+def _written_elements(op: str, inputs: Inputs) -> int | None:
+    """Elements of the output beside the inputs."""
+    if op in _IN_PLACE:
+        return 0
+    if op in _PRODUCTS or op in _CONVOLUTIONS or is_attention_forward(op):
+        result = _result(op, inputs)
+        return None if result is None else prod(result)
+    plain = op.removesuffix("_")
+    if plain in _UNARY:
+        return sum(prod(shape) for shape in inputs.shapes[0]) if inputs.shapes and any(inputs.shapes[0]) else None
+    if plain in _BINARY:
+        result = broadcast([shape for shapes in inputs.shapes for shape in shapes if shape])
+        return prod(result) if result else None
+    return None
+
+
+def _result(op: str, inputs: Inputs) -> Shape | None:
+    """Shape of what a product, convolution or attention writes."""
+    if op in _CONVOLUTIONS:
+        return convolution_output(op, inputs)
+    if flops_of(op, inputs) is None:
+        return None
+    first, last = _PRODUCTS.get(op, (0, 2))
+    return (*inputs.shape(first)[:-1], inputs.shape(last)[-1])

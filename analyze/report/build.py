@@ -13,6 +13,7 @@ from analyze.metrics import (
     DeviceTime,
     Measures,
     OpsView,
+    fusion,
     idle,
     launches,
     measure,
@@ -20,8 +21,10 @@ from analyze.metrics import (
     modules,
     ops_section,
     overlap,
+    precision,
     purpose,
     recording,
+    roofline,
     stalls,
     steps,
     work,
@@ -146,10 +149,14 @@ def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> It
     yield idle.section(measures.devices, measures.gaps, has_ops=trace.ops.height > 0)
     yield launches.section(measures.launches, device.window_ns)
     yield stalls.section(measures.stalls)
-    yield overlap.section(measures.overlaps[measures.devices.index(device)], device.window_ns)
+    yield overlap.section(measures.overlaps[measures.devices.index(device)], device)
     yield _with_lead(steps.section(measures.steps), measures.lead)
     if measures.host.ops:
         yield ops_section.section(measures.host, sum(d.busy_ns for d in measures.devices), brief=False)
+    yield precision.section(measures.precision)
+    if measures.roofline.rates:
+        yield roofline.section(measures.roofline)
+    yield fusion.section(measures.fusion)
     if measures.modules:
         yield modules.section(measures.modules)
 
@@ -228,6 +235,8 @@ def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
         yield NotMeasured("python-frames", "no Python frames", "record with with_stack=True, or capture --stacks")
     if not trace.ops.height:
         yield NotMeasured("ops", "no framework operators", "record with activities=[CPU, CUDA]")
+    if measures.devices and trace.ops.height:
+        yield from measures.roofline.not_measured()
 
 
 def _next_steps(trace: Trace, measures: Measures) -> Iterator[str]:

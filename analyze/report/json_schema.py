@@ -9,10 +9,13 @@ import msgspec
 from analyze.blocks import Breakdown
 from analyze.findings import Verdict
 from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
+from analyze.metrics.fusion import Fusion
 from analyze.metrics.lead import Lead
 from analyze.metrics.modules import Module
 from analyze.metrics.overlap import Overlap
+from analyze.metrics.precision import PrecisionAudit
 from analyze.metrics.purpose import Purpose
+from analyze.metrics.roofline import Roofline
 from analyze.metrics.work import Kernel
 from analyze.notes import Notice, NotMeasured
 from analyze.report.report import SCHEMA_VERSION, Metric, TraceInfo
@@ -31,6 +34,9 @@ _KEYS: dict[str, Any] = {
     "kernels": list[Kernel],
     "op_categories": Purpose,
     "modules": list[Module],
+    "precision": PrecisionAudit,
+    "roofline": Roofline,
+    "fusion": Fusion,
     "ops": HostSide,
     "gaps": list[Gap],
     "steps": list[Step],

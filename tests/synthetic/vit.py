@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.synthetic.machine import Machine
@@ -65,6 +65,11 @@ class Plan:
         loading_ns: time of the DataLoader per step.
         seed: of the small differences between equal kernels.
         item: read a result back after each step.
+        gpu: name and multiprocessors of the device.
+        asked: precision that `capture` would have stored; empty for a file that it did not make.
+        amp: by autocast.
+        gemm: precision of the GEMM kernels where it is another one: a switch that did nothing.
+        convolution: the same for the convolution kernels.
     """
 
     precision: str = "fp32"
@@ -73,6 +78,18 @@ class Plan:
     loading_ns: int = 2_400_000
     seed: int = 20_260_101
     item: bool = True
+    gpu: tuple[str, int] = (GPU, SMS)
+    asked: str = ""
+    amp: bool = False
+    gemm: str = ""
+    convolution: str = ""
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the precision, with the exceptions."""
+        own = PRECISIONS[self.precision]
+        gemm, convolution = (PRECISIONS[p or self.precision] for p in (self.gemm, self.convolution))
+        return replace(own, gemm=gemm.gemm, convolution=convolution.convolution)
 
 
 class ViT:
@@ -80,7 +97,7 @@ class ViT:
 
     def __init__(self, machine: Machine, plan: Plan) -> None:
         self.machine, self.plan = machine, plan
-        self.kernels = PRECISIONS[plan.precision]
+        self.kernels = plan.kernels
         self.random = random.Random(plan.seed)
 
     def step(self, number: int) -> None:
@@ -182,7 +199,9 @@ class ViT:
 def simulate(plan: Plan) -> Machine:
     """Run a plan; the machine holds the rows and the truth."""
     notes = {"made_by": "tests/synthetic", "warning": "simulated; these times measure no hardware"}
-    machine = Machine(KinetoWriter(GPU, SMS, MEMORY_BYTES, notes))
+    machine = Machine(KinetoWriter(*plan.gpu, MEMORY_BYTES, notes))
+    if plan.asked:
+        machine.writer.recorded = {"precision": plan.asked, "amp": plan.amp, "model": "vit_tiny"}
     vit = ViT(machine, plan)
     for number in range(2, 2 + plan.steps):
         vit.step(number)

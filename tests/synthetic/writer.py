@@ -20,6 +20,7 @@ class KinetoWriter:
         self.gpu, self.sms, self.memory_bytes, self.notes = gpu, sms, memory_bytes, notes
         self.rows: list[dict[str, Any] | None] = []
         self.flags = {"record_shapes": 1}
+        self.recorded: dict[str, Any] = {}
         self._correlation = 4_000
         self._op = 0
         self.end_ns = 0
@@ -105,6 +106,7 @@ class KinetoWriter:
             "displayTimeUnit": "ms",
             "baseTimeNanoseconds": BASE_NS,
             "synthetic": self.notes,
+            **({"gpuledger": self.recorded} if self.recorded else {}),
         }
         names = [
             self._meta("process_name", 0, 0, span[0], name="python3"),

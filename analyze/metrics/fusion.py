@@ -1,0 +1,307 @@
+"""What is fused already, and what a compiler could fuse: memory-bound kernels back to back between two heavy ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.metrics.attribution import Attribution, chains
+from analyze.metrics.shapes import bytes_of, read_inputs
+from analyze.timeline.calls import OP
+from analyze.trace import Trace
+from analyze.units import duration, percent, plural
+
+HEAVY = ("gemm", "attention", "convolution", "moe", "communication")
+MEMORY_BOUND = (
+    "normalization",
+    "softmax",
+    "activation",
+    "elementwise",
+    "reduction",
+    "copy_layout",
+    "quantization",
+    "triton_fused_other",
+)
+_LISTED = 15
+_SHORTEST = 2  # kernels: one alone has nothing to be fused with
+_LONGEST_SHOWN = 6
+_CASTING = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::_autocast_to_reduced_precision")
+# Ops that autocast casts the inputs of; their casts are recorded inside them.
+_AUTOCAST = frozenset(
+    [
+        "aten::linear",
+        "aten::addmm",
+        "aten::mm",
+        "aten::bmm",
+        "aten::baddbmm",
+        "aten::matmul",
+        "aten::einsum",
+        "aten::conv1d",
+        "aten::conv2d",
+        "aten::conv3d",
+        "aten::convolution",
+        "aten::_convolution",
+        "aten::scaled_dot_product_attention",
+        "aten::layer_norm",
+        "aten::softmax",
+        "aten::log_softmax",
+        "aten::group_norm",
+        "aten::cross_entropy_loss",
+        "aten::nll_loss",
+        "aten::sum",
+        "aten::pow",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Kernels of one kind that tell how far a model is fused.
+
+    Attributes:
+        kind: fused attention, unfused attention, batched GEMM, convolution, compiled Triton, autocast cast, other cast.
+        count: how many.
+        sum_ns: their durations added up.
+        share: of the added-up time of all activities, 0..1.
+    """
+
+    kind: str
+    count: int
+    sum_ns: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Chains of the same steps.
+
+    Attributes:
+        steps: what each kernel is, in order: its op where one is known, its category otherwise.
+        count: how many such chains.
+        kernels: in all of them.
+        sum_ns: their durations added up.
+        share: of the added-up time of all activities, 0..1.
+        size_bytes: traffic that their ops need, each tensor read or written once; None where a shape is missing.
+    """
+
+    steps: tuple[str, ...]
+    count: int
+    kernels: int
+    sum_ns: int
+    share: float
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Fusion evidence of one trace.
+
+    Attributes:
+        evidence: kinds of kernels that occur, in a fixed order.
+        chains: back-to-back memory-bound kernels on one stream between two heavy ones, most time first.
+        chain_ns: durations in all chains added up.
+        chain_kernels: kernels in all chains.
+        chain_count: how many chains.
+        total_ns: durations of all activities added up.
+    """
+
+    evidence: tuple[Evidence, ...]
+    chains: tuple[Chain, ...]
+    chain_ns: int
+    chain_kernels: int
+    chain_count: int
+    total_ns: int
+
+
+def measure_fusion(trace: Trace, found: Attribution) -> Fusion:
+    """Evidence and chains over all devices."""
+    total = found.total_ns
+    work = found.work.with_columns(
+        pl.col("category", "name").cast(pl.String), kernel=pl.col("kind").cast(pl.String) == "kernel"
+    ).with_columns(cast=_casts(trace, found))
+    links = _chain_links(work, _traffic(trace, found))
+    listed = tuple(_listed(links, total))
+    return Fusion(
+        tuple(_evidence(work, total)),
+        listed,
+        sum(c.sum_ns for c in listed),
+        sum(c.kernels for c in listed),
+        sum(c.count for c in listed),
+        total,
+    )
+
+
+def _evidence(work: pl.DataFrame, total: int) -> Iterator[Evidence]:
+    category, op = pl.col("category"), pl.col("op").cast(pl.String)
+    batched = op.is_in(["aten::bmm", "aten::baddbmm"]) | pl.col("name").str.contains("(?i)batched|strided_?batch")
+    kinds = {
+        "fused attention": category == "attention",
+        "unfused attention": (pl.col("op_category") == "attention") & category.is_in(["gemm", "softmax"]),
+        "batched GEMM": (category == "gemm") & batched,
+        "convolution": category == "convolution",
+        "compiled Triton": pl.col("kernel") & pl.col("name").str.starts_with("triton_"),
+        "autocast cast": pl.col("cast") == "autocast",
+        "other cast": pl.col("cast") == "other",
+    }
+    for kind, condition in kinds.items():
+        rows = work.filter(condition)
+        if rows.height:
+            ns = int(rows["dur_ns"].sum())
+            yield Evidence(kind, rows.height, ns, ns / total if total else 0.0)
+
+
+def _casts(trace: Trace, found: Attribution) -> pl.Series:
+    """Per activity "autocast" for a change of type inside an op that autocast serves, "other" for one elsewhere."""
+    work, tree = found.work, found.tree
+    precision = work["precision"].fill_null("")
+    called = work["call"].drop_nulls().unique().sort().to_numpy()
+    names = tree.calls["name"].cast(pl.String)
+    row = tree.calls["row"].to_numpy()
+    kind: dict[int, str] = {}
+    for call, chain in zip(called.tolist(), chains(tree, called), strict=True):
+        if tree.kind[call] != OP or names[call] not in _CASTING or "aten::_to_copy" not in chain:
+            continue
+        if _changes_type(trace.ops["input_types"][int(row[call])]) is not False:
+            around = next((name for name in chain if name not in _CASTING), "")
+            kind[call] = "autocast" if around in _AUTOCAST else "other"
+    copies = work["category"].cast(pl.String).is_in(["copy_layout", "elementwise"])
+    unlinked = {True: "other", False: None}  # without an op only the kernel's own name tells
+    found_casts = [
+        None if not copy else unlinked[p == "mixed"] if call is None else kind.get(call)
+        for call, copy, p in zip(work["call"], copies, precision, strict=True)
+    ]
+    return pl.Series(found_casts, dtype=pl.String)
+
+
+def _changes_type(types: str | None) -> bool | None:
+    """Whether a copy's destination and source differ in type; None where types were not recorded."""
+    inputs = read_inputs("[]", types)
+    return inputs.types[0] != inputs.types[1] if inputs and len(inputs.types) > 1 else None
+
+
+def _traffic(trace: Trace, found: Attribution) -> pl.Series:
+    """Bytes that each activity's op needs, on the op's first activity; null where shapes are missing."""
+    tree = found.tree
+    call = found.work["call"]
+    if not trace.ops.height:
+        return pl.Series([None] * len(call), dtype=pl.Int64)
+    at = tree.calls.select(pl.when(pl.col("kind") == OP).then("row"))["row"].gather(call)
+    inputs = trace.ops.select("name", "input_dims", "input_types").cast(pl.String)[at]
+    known = {row: bytes_of(str(row[0]), read_inputs(row[1], row[2])) for row in inputs.unique().iter_rows()}
+    sizes = pl.Series([known[row] for row in inputs.iter_rows()], dtype=pl.Int64)
+    again = call.is_duplicated() & ~call.is_first_distinct() & call.is_not_null()
+    return sizes.set(again & sizes.is_not_null(), 0)
+
+
+def _chain_links(work: pl.DataFrame, size_bytes: pl.Series) -> pl.DataFrame:
+    """The kernels of all chains with the number of their chain.
+
+    On each stream, kernels of a chain follow each other without any other activity between them, and what comes
+    before and after is heavy.
+    """
+    heavy = pl.col("kernel") & pl.col("category").is_in(HEAVY)
+    light = pl.col("kernel") & pl.col("category").is_in(MEMORY_BOUND)
+    stream = ["process", "device", "stream"]
+    rows = (
+        work.with_columns(
+            size_bytes=size_bytes,
+            role=pl.when(heavy).then(2).when(light).then(1).otherwise(0),
+            step=pl.coalesce(pl.col("op").cast(pl.String), "category"),
+        )
+        .sort(*stream, "start_ns", "end_ns", maintain_order=True)
+        .with_columns(new=(pl.col("role") != pl.col("role").shift()).fill_null(value=True) | ~_same(stream))
+        .with_columns(run=pl.col("new").cum_sum())
+    )
+    runs = rows.group_by("run", maintain_order=True).agg(
+        pl.col("role").first(), pl.col(*stream).first(), pl.len().alias("length")
+    )
+    beside = [pl.col("role").shift(step).fill_null(0) == 2 for step in (1, -1)]
+    same = [(pl.col(s).eq_missing(pl.col(s).shift(step))) for s in stream for step in (1, -1)]
+    kept = runs.filter((pl.col("role") == 1) & (pl.col("length") >= _SHORTEST) & pl.all_horizontal(*beside, *same))
+    return rows.join(kept.select("run"), on="run", how="semi", maintain_order="left")
+
+
+def _same(columns: list[str]) -> pl.Expr:
+    return pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in columns)
+
+
+def _listed(links: pl.DataFrame, total: int) -> Iterator[Chain]:
+    each = links.group_by("run", maintain_order=True).agg(
+        "step",
+        pl.col("dur_ns").sum(),
+        pl.when(pl.col("size_bytes").is_not_null().all()).then(pl.col("size_bytes").sum()).alias("bytes"),
+    )
+    grouped = (
+        each.with_columns(key=pl.col("step").list.join("\n"))
+        .group_by("key")
+        .agg(
+            pl.col("step").first(),
+            pl.len(),
+            pl.col("dur_ns").sum(),
+            pl.when(pl.col("bytes").is_not_null().all()).then(pl.col("bytes").sum()).alias("bytes"),
+        )
+        .sort("dur_ns", "key", descending=[True, False])
+    )
+    for _, steps, count, ns, size in grouped.iter_rows():
+        yield Chain(tuple(steps), count, count * len(steps), ns, ns / total if total else 0.0, size)
+
+
+def section(fusion: Fusion) -> Section:
+    """The kinds of kernels, and the chains."""
+    kinds = Table(
+        title="Fusion evidence",
+        columns=(
+            Column("kind", Kind.TEXT),
+            Column("kernels", Kind.COUNT),
+            Column("time", Kind.TIME),
+            Column("of activity time", Kind.SHARE),
+        ),
+        rows=tuple((e.kind, e.count, e.sum_ns, e.share) for e in fusion.evidence),
+        note="Kinds overlap: the batched GEMMs of an unfused attention are in both rows.",
+    )
+    chained = Table(
+        title="Chains of memory-bound kernels between two heavy ones",
+        columns=(
+            Column("steps", Kind.CODE),
+            Column("chains", Kind.COUNT),
+            Column("time", Kind.TIME),
+            Column("of activity time", Kind.SHARE),
+            Column("traffic", Kind.MEMORY),
+        ),
+        rows=tuple((_steps(c), c.count, c.sum_ns, c.share, c.size_bytes) for c in fusion.chains[:_LISTED]),
+        note=(
+            "Back to back on one stream, nothing else between them: what torch.compile could fuse. Their time is what "
+            "fusing touches, not what it saves. Heavy are GEMM, attention, convolution, MoE and communication."
+        ),
+        total=len(fusion.chains),
+    )
+    return Section("fusion", "Fusion", (*_chain_stat(fusion), kinds, chained))
+
+
+def _chain_stat(fusion: Fusion) -> Iterator[Stat]:
+    if fusion.chain_count:
+        text = (
+            f"{plural(fusion.chain_count, 'chain')} of {fusion.chain_kernels:,} memory-bound kernels between heavy "
+            f"ones take {duration(fusion.chain_ns)}, {percent(fusion.chain_ns / fusion.total_ns)} of activity time"
+        )
+        yield Stat("Fusion", text, brief=False)
+
+
+def _steps(chain: Chain) -> str:
+    """The steps in a line, a repeated one with its number."""
+    words: list[str] = []
+    counts: list[int] = []
+    for step in chain.steps:
+        word = step.removeprefix("aten::")
+        if words and words[-1] == word:
+            counts[-1] += 1
+        else:
+            words.append(word)
+            counts.append(1)
+    shown = [word if n == 1 else f"{word} x{n}" for word, n in zip(words, counts, strict=True)]
+    if len(shown) > _LONGEST_SHOWN:
+        shown = [*shown[: _LONGEST_SHOWN - 1], f"and {len(shown) - _LONGEST_SHOWN + 1} more"]
+    return ", ".join(shown)

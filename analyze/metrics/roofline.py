@@ -1,0 +1,270 @@
+"""Achieved FLOP/s and bytes/s of ops with recorded shapes, against the GPU's peaks: a position under the roofline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from analyze.blocks import Column, Kind, Section, Table
+from analyze.gpus import Gpu
+from analyze.metrics.attribution import Attribution
+from analyze.metrics.precision import with_precision
+from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
+from analyze.notes import NotMeasured
+from analyze.timeline.calls import NONE, OP
+from analyze.timeline.intervals import Int64
+from analyze.trace import Trace
+
+_LISTED = 20
+_NAME_LIMIT = 200
+_FAR_BELOW = 0.5  # of both peaks: work that is short and far below them pays for its launch
+_GIGA, _TERA = 10**9, 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Calls of one op with one set of input shapes and types.
+
+    Attributes:
+        op: name.
+        input_dims: shapes as JSON text.
+        precision: of its kernels with most time; empty for ops without products.
+        calls: how many with device time.
+        device_ns: durations of their activities added up.
+        flops: floating-point operations of all calls, None for ops without products.
+        size_bytes: traffic of all calls if each tensor is read or written once: a lower bound; None where unknown.
+        flops_per_s: achieved, None without `flops`.
+        bytes_per_s: achieved, None without `size_bytes`.
+        flops_share: of the GPU's dense peak in that precision, 0..1; None where it is not known.
+        bytes_share: of the GPU's memory bandwidth; above 1 where caches serve it; None where it is not known.
+        limited_by: "compute" or "memory" by the side of the roofline's ridge that the op lies on, "launch" where
+            calls are shorter than `short_kernel_ns` and far below both peaks; empty where it cannot be told.
+    """
+
+    op: str
+    input_dims: str
+    precision: str
+    calls: int
+    device_ns: int
+    flops: int | None
+    size_bytes: int | None
+    flops_per_s: float | None
+    bytes_per_s: float | None
+    flops_share: float | None
+    bytes_share: float | None
+    limited_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Rates of one trace.
+
+    Attributes:
+        gpu: model whose peaks are used; empty where it is not known.
+        rates: most device time first.
+        covered_share: share of the added-up time of all activities that the rates cover, 0..1.
+    """
+
+    gpu: str
+    rates: tuple[Rate, ...]
+    covered_share: float
+
+    def not_measured(self) -> tuple[NotMeasured, ...]:
+        """Why there is no rate, or no peak to compare it with."""
+        if not self.rates:
+            how = "record with record_shapes=True, or capture --shapes"
+            return (NotMeasured("roofline", "no op with both recorded input shapes and device time", how),)
+        if not self.gpu:
+            how = "add the GPU to gpus.toml with its data sheet's figures"
+            return (NotMeasured("roofline-share", "the GPU's peaks are not known", how),)
+        return ()
+
+
+def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns: int) -> Roofline:
+    """Rates of products, convolutions, attention, and of elementwise, normalization and copy ops.
+
+    The outermost op that stands for the work gets all device time inside it: a convolution's layout copies count for
+    the convolution.
+    """
+    tree = found.tree
+    owner = _standing_op(trace, found)
+    call = found.work["call"].fill_null(NONE).to_numpy()
+    at = np.where(_crosses_the_bus(found.work), NONE, np.append(owner, NONE)[call])
+    work = found.work.select("dur_ns").with_columns(at=pl.Series(at)).filter(pl.col("at") != NONE)
+    if not work.height:
+        return Roofline(gpu.name if gpu else "", (), 0.0)
+    times = work.group_by("at").agg(pl.col("dur_ns").sum())
+    ops = trace.ops[tree.calls["row"].gather(times["at"])].select("name", *_INPUTS).cast(pl.String)
+    grouped = (
+        pl.concat([times, ops], how="horizontal")
+        .group_by("name", *_INPUTS)
+        .agg(calls=pl.len(), device_ns=pl.col("dur_ns").sum(), one=pl.col("at").min())
+        .sort("device_ns", "name", "input_dims", descending=[True, False, False])
+    )
+    precision = _precision_by_op(trace, found, at)
+    rates = tuple(_rate(row, precision.get(_key(row)), gpu, short_ns) for row in grouped.iter_rows(named=True))
+    kept = tuple(r for r in rates if r.device_ns and (r.flops_per_s or r.bytes_per_s))
+    covered = sum(r.device_ns for r in kept) / found.total_ns if found.total_ns else 0.0
+    return Roofline(gpu.name if gpu else "", kept, covered)
+
+
+def _crosses_the_bus(work: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """Copies to and from the host: the device's memory bandwidth is no measure for them."""
+    inside = pl.col("name").cast(pl.String).str.contains("DtoD|Device -> Device")
+    crosses = (pl.col("kind").cast(pl.String) == "memcpy") & ~inside
+    mask: npt.NDArray[np.bool_] = work.select(crosses.fill_null(value=False)).to_series().to_numpy()
+    return mask
+
+
+_INPUTS = ("input_dims", "input_types", "concrete_inputs")
+_Key = tuple[object, ...]
+
+
+def _key(row: dict[str, object]) -> _Key:
+    return tuple(row[name] for name in ("name", *_INPUTS))
+
+
+def _standing_op(trace: Trace, found: Attribution) -> Int64:
+    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NONE` for none."""
+    tree = found.tree
+    if not trace.ops.height:
+        return np.full(len(tree), NONE, dtype=np.int64)
+    distinct = trace.ops.select("name", *_INPUTS).unique()
+    known = [
+        (flops_of(str(name), inputs) is not None, bytes_of(str(name), inputs) is not None)
+        for name, *texts in distinct.iter_rows()
+        for inputs in [read_inputs(*texts)]
+    ]
+    marks = distinct.with_columns(pl.Series(name, [k[i] for k in known]) for i, name in enumerate(("flops", "bytes")))
+    joined = trace.ops.select("name", *_INPUTS).join(
+        marks, on=["name", *_INPUTS], how="left", maintain_order="left", nulls_equal=True
+    )
+    row = np.where(tree.kind == OP, tree.calls["row"].to_numpy(), 0)
+    is_op = tree.kind == OP
+    works = is_op & joined["flops"].to_numpy()[row]
+    moves = is_op & joined["bytes"].to_numpy()[row]
+    outermost = _outermost(tree.nearest(works), tree.caller)
+    standing: Int64 = np.where(outermost != NONE, outermost, np.where(moves, np.arange(len(tree)), NONE))
+    return standing
+
+
+def _outermost(nearest: Int64, caller: Int64) -> Int64:
+    """Climb from each wanted call to the wanted one furthest out."""
+    padded, above = np.append(nearest, NONE), np.append(caller, NONE)
+    at: Int64 = padded[:-1].copy()
+    while True:
+        further = padded[above[at]]
+        climbs = (at != NONE) & (further != NONE)
+        if not climbs.any():
+            return at
+        at[climbs] = further[climbs]
+
+
+def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, tuple[str, bool | None]]:
+    """Precision and matrix-unit use of the kernels with most time, per op, shapes and types."""
+    work = with_precision(trace, Attribution(found.tree, found.work.with_columns(at=pl.Series(at))))
+    work = work.filter(pl.col("at") != NONE)
+    if not work.height:
+        return {}
+    ops = (
+        trace.ops[found.tree.calls["row"].gather(work["at"])]
+        .select(pl.col("name").alias("op"), *_INPUTS)
+        .cast(pl.String)
+    )
+    most = (
+        pl.concat([work.select("precision", "tensor_core", "dur_ns"), ops], how="horizontal")
+        .group_by("op", *_INPUTS, "precision", "tensor_core")
+        .agg(pl.col("dur_ns").sum())
+        .sort("dur_ns", "precision", descending=[False, True])
+    )
+    return {tuple(key): (precision, core) for *key, precision, core, _ in most.iter_rows()}
+
+
+def _rate(row: dict[str, object], ran: tuple[str, bool | None] | None, gpu: Gpu | None, short_ns: int) -> Rate:
+    calls, ns = int(row["calls"]), int(row["device_ns"])  # type: ignore[call-overload]
+    inputs = read_inputs(*(row[name] for name in _INPUTS))  # type: ignore[arg-type]
+    flops, size = flops_of(str(row["name"]), inputs), bytes_of(str(row["name"]), inputs)
+    flops_per_s = flops * calls * 10**9 / ns if flops and ns else None
+    bytes_per_s = size * calls * 10**9 / ns if size and ns else None
+    precision, core = ran if ran is not None and flops else ("", None)
+    peak = gpu.peak(precision, matrix_unit=core) if gpu and precision else None
+    flops_share = flops_per_s / peak if flops_per_s and peak else None
+    bytes_share = bytes_per_s / gpu.bandwidth_bytes_per_s if bytes_per_s and gpu else None
+    limit = ""
+    if gpu is not None and bytes_share is not None and (peak or not flops):
+        short = ns < short_ns * calls and max(bytes_share, flops_share or 0.0) < _FAR_BELOW
+        limit = "launch" if short else "compute" if (flops_share or 0.0) >= bytes_share else "memory"
+    return Rate(
+        op=str(row["name"]),
+        input_dims=str(row["input_dims"]),
+        precision=precision,
+        calls=calls,
+        device_ns=ns,
+        flops=flops * calls if flops else None,
+        size_bytes=size * calls if size else None,
+        flops_per_s=flops_per_s,
+        bytes_per_s=bytes_per_s,
+        flops_share=flops_share,
+        bytes_share=bytes_share,
+        limited_by=limit,
+    )
+
+
+def section(roofline: Roofline) -> Section:
+    """Two tables: what computes, and what moves data."""
+    computing = [r for r in roofline.rates if r.flops_per_s]
+    moving = [r for r in roofline.rates if not r.flops_per_s]
+    peaks = f"of the {roofline.gpu}" if roofline.gpu else "not known: the GPU is not in gpus.toml"
+    compute = Table(
+        title="Achieved FLOP/s",
+        columns=(
+            Column("op and input shapes", Kind.CODE),
+            Column("time", Kind.TIME),
+            Column("TFLOP/s", Kind.TEXT),
+            Column("of peak FLOP/s", Kind.SHARE),
+            Column("limited by", Kind.TEXT),
+        ),
+        rows=tuple(
+            (
+                _named(r),
+                r.device_ns,
+                f"{(r.flops_per_s or 0) / _TERA:.3g} {r.precision}",
+                r.flops_share,
+                r.limited_by or None,
+            )
+            for r in computing[:_LISTED]
+        ),
+        note=(
+            "2MNK for products, 2 per output element and weight for convolutions, 4BHNNd for attention forward, dense. "
+            f"Peaks in the precision that ran, {peaks}."
+        ),
+        total=len(computing),
+    )
+    move = Table(
+        title="Achieved bytes/s",
+        columns=(
+            Column("op and input shapes", Kind.CODE),
+            Column("time", Kind.TIME),
+            Column("GB/s", Kind.TEXT),
+            Column("of peak bandwidth", Kind.SHARE),
+            Column("limited by", Kind.TEXT),
+        ),
+        rows=tuple(
+            (_named(r), r.device_ns, f"{(r.bytes_per_s or 0) / _GIGA:.3g}", r.bytes_share, r.limited_by or None)
+            for r in moving[:_LISTED]
+        ),
+        note="Each tensor read or written once; above 100% where caches serve it.",
+        total=len(moving),
+    )
+    return Section("roofline", "Achieved rates", (compute, move))
+
+
+def _teraflops(rate: Rate) -> str:
+    return f"{(rate.flops_per_s or 0) / _TERA:.3g} {rate.precision}".rstrip()
+
+
+def _named(rate: Rate) -> str:
+    return f"{rate.op} {rate.input_dims}"[:_NAME_LIMIT]
