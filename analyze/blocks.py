@@ -111,7 +111,26 @@ class Table:
         return self.title if shown == there else f"{self.title} ({shown:,} of {there:,})"
 
 
-Block = Stat | Breakdown | Table
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One amount over the recording.
+
+    Attributes:
+        name: what it is, one word.
+        kind: what the points are: MEMORY, TIME or COUNT.
+        points: evenly spaced from start to end; each is the largest value of its part.
+        top: what the full height stands for; the same for series that are read together.
+        brief: belongs on a one-screen report.
+    """
+
+    name: str
+    kind: Kind
+    points: tuple[int, ...]
+    top: int
+    brief: bool = True
+
+
+Block = Stat | Breakdown | Table | Series
 
 
 @dataclass(frozen=True, slots=True)

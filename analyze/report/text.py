@@ -6,12 +6,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.blocks import Breakdown, Cell, Column, Kind
+from analyze.blocks import Breakdown, Cell, Column, Kind, Series
 from analyze.units import (
     MEMORY_UNITS,
     TIME_UNITS,
     Unit,
     column_scale,
+    duration,
+    memory,
     nested_tenths,
     number,
     percent,
@@ -21,7 +23,18 @@ from analyze.units import (
 NONE = "–"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FOLDED_TENTHS = 0.5  # parts of less than 0.05 % share one line in text
-_ASCII = str.maketrans({"µ": "u", "–": "-", "…": "~", "█": "#", "≤": "<", "→": ">", **dict.fromkeys(_EIGHTHS[1:], "#")})
+_LEVELS = "▁▂▃▄▅▆▇█"
+_ASCII = str.maketrans(
+    {
+        **dict(zip(_LEVELS, "_.-=+*%#", strict=True)),
+        "µ": "u",
+        "–": "-",
+        "…": "~",
+        "≤": "<",
+        "→": ">",
+        **dict.fromkeys(_EIGHTHS[1:], "#"),
+    }
+)
 
 
 def printable(name: str) -> str:
@@ -51,6 +64,34 @@ def bar(share: float, width: int) -> str:
         eighths = max(eighths, 1)
     full, rest = divmod(eighths, 8)
     return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def sparkline(series: Series, width: int) -> str:
+    """The points in so many characters, each as high as the largest of its points; only nothing is blank."""
+    count = len(series.points)
+    width = min(width, count)
+    if width < 1:
+        return ""
+    parts = [max(series.points[i * count // width : max((i + 1) * count // width, i * count // width + 1)])
+             for i in range(width)]  # fmt: skip
+    last, top = len(_LEVELS) - 1, max(series.top, 1)
+    return "".join(_LEVELS[min(part * len(_LEVELS) // top, last)] if part > 0 else " " for part in parts)
+
+
+def series_figures(series: Series) -> str:
+    """Start, peak and end of a series in words."""
+    if not series.points:
+        return "nothing recorded"
+    start, peak, end = (
+        _alone(value, series.kind) for value in (series.points[0], max(series.points), series.points[-1])
+    )
+    return f"start {start}, peak {peak}, end {end}"
+
+
+def _alone(value: int, kind: Kind) -> str:
+    if kind is Kind.TIME:
+        return duration(value)
+    return memory(value) if kind is Kind.MEMORY else f"{value:,}"
 
 
 def cells(column: Column, values: Sequence[Cell]) -> list[str]:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from typing_extensions import assert_never
 
-from analyze.blocks import Block, Breakdown, Kind, Page, Stat, Table
-from analyze.report.text import bar, breakdown_rows, cells, printable, shorten
+from analyze.blocks import Block, Breakdown, Kind, Page, Series, Stat, Table
+from analyze.report.text import bar, breakdown_rows, cells, printable, series_figures, shorten, sparkline
 
 BUDGET_CHARACTERS = 60_000  # a pull request comment holds 65,536
 _BAR_CELLS = 20
 _NAME_CELLS = 100
+_SPARK_CELLS = 60
 _RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY)
 _SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
@@ -76,6 +77,9 @@ def _block(block: Block) -> Iterator[str]:
             yield from _breakdown(block)
         case Table():
             yield from _table(block)
+        case Series():
+            drawn = sparkline(block, _SPARK_CELLS)
+            yield f"**{escape(block.name)}** {f'`{drawn}` ' if drawn.strip() else ''}{series_figures(block)}\n"
         case _:
             assert_never(block)
 

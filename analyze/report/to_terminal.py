@@ -11,9 +11,18 @@ from rich.style import Style
 from rich.text import Text
 from typing_extensions import assert_never
 
-from analyze.blocks import Block, Breakdown, Column, Kind, Page, Stat, Table
+from analyze.blocks import Block, Breakdown, Column, Kind, Page, Series, Stat, Table
 from analyze.palette import BUSY, IDLE, VERDICTS
-from analyze.report.text import bar, breakdown_rows, cells, printable, shorten, to_ascii
+from analyze.report.text import (
+    bar,
+    breakdown_rows,
+    cells,
+    printable,
+    series_figures,
+    shorten,
+    sparkline,
+    to_ascii,
+)
 
 DEFAULT_WIDTH = 80
 MAX_WIDTH = 120
@@ -74,6 +83,8 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
             if isinstance(block, Table) and block.brief and block.rows:
                 yield Text()
                 yield from _block(block, width)
+            elif isinstance(block, Series) and block.brief:
+                yield from _block(block, width)
     yield Text()
     for stat in stats:
         yield from _block(stat, width)
@@ -95,8 +106,21 @@ def _block(block: Block, width: int) -> Iterator[Text]:
             yield from _breakdown(block, width)
         case Table():
             yield from _table(block, width)
+        case Series():
+            yield _series(block, width)
         case _:
             assert_never(block)
+
+
+def _series(series: Series, width: int) -> Text:
+    """Name, sparkline and figures; where it is narrow the sparkline goes first."""
+    figures = series_figures(series)
+    room = width - _LABEL - 2 - len(_GAP) - len(figures)
+    drawn = sparkline(series, room) if width >= _NARROW else ""
+    name = shorten(printable(series.name), _LABEL)
+    line = Text.assemble((f" {name:<{_LABEL}} ", "bold"), (drawn, Style(color=BUSY)), _GAP if drawn else "", figures)
+    line.truncate(width)
+    return line
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
