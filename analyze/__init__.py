@@ -15,11 +15,15 @@ from analyze.errors import (
     NotATraceError,
     OutputError,
     SelectionError,
+    SnapshotError,
     UnreadableError,
 )
 
 if TYPE_CHECKING:
     from analyze.report import Report, build_report, render, write
+    from analyze.report.comparison import compare_snapshots
+    from analyze.report.snapshot import SnapshotReport, build_snapshot_report
+    from analyze.snapshot import Snapshot
     from analyze.trace import Trace
 
 __all__ = [
@@ -29,17 +33,26 @@ __all__ = [
     "OutputError",
     "Report",
     "SelectionError",
+    "Snapshot",
+    "SnapshotError",
+    "SnapshotReport",
     "Trace",
     "UnreadableError",
     "build_report",
+    "build_snapshot_report",
+    "compare_snapshots",
     "render",
     "write",
 ]
 
 _LATE = {
     "Report": "analyze.report",
+    "Snapshot": "analyze.snapshot",
+    "SnapshotReport": "analyze.report.snapshot",
     "Trace": "analyze.trace",
     "build_report": "analyze.report",
+    "build_snapshot_report": "analyze.report.snapshot",
+    "compare_snapshots": "analyze.report.comparison",
     "render": "analyze.report",
     "write": "analyze.report",
 }

@@ -118,7 +118,7 @@ class Series:
     Attributes:
         name: what it is, one word.
         kind: what the points are: MEMORY, TIME or COUNT.
-        points: evenly spaced from start to end; each is the largest value of its part.
+        points: from start to end; between them the largest value of each of many equal parts.
         top: what the full height stands for; the same for series that are read together.
         brief: belongs on a one-screen report.
     """

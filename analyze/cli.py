@@ -18,7 +18,8 @@ from analyze.errors import GpuledgerError, OutputError, SelectionError
 from analyze.settings import OP_SORTS
 
 if TYPE_CHECKING:
-    from analyze.report import Report
+    from analyze.report.to_json import AnyReport
+    from analyze.settings import Definitions
 
 EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
 PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
@@ -28,6 +29,7 @@ Examples:
   analyze trace.json.gz --report md          Markdown for a pull request or a mail
   analyze trace.json.gz -o report.json       every figure, for scripts
   analyze trace.json.gz --steps 2:5          steps 2, 3 and 4 of the profiler only
+  analyze snapshot.pickle                    a CUDA memory snapshot: what filled the GPU
 """
 _EPILOG = """\b
 Version: analyze --version
@@ -124,6 +126,7 @@ def cli() -> None:
 @click.option("--ascii", "ascii_only", is_flag=True, help="ASCII only; the default where the terminal is not UTF-8.")
 @click.option("--jobs", type=click.IntRange(1, 64), help="Processes to read a plain file with. Default: by its size.")
 @click.option("--trust-size", is_flag=True, help="Let a compressed file grow without limit.")
+@click.option("--redact", is_flag=True, help="Of every path keep the file's own name only.")
 @click.option("--debug", is_flag=True, help="On an internal error print the traceback.")
 def report_command(
     trace: str,
@@ -139,13 +142,22 @@ def report_command(
     ascii_only: bool,  # noqa: FBT001
     jobs: int | None,
     trust_size: bool,  # noqa: FBT001
+    redact: bool,  # noqa: FBT001
     debug: bool,  # noqa: FBT001, ARG001 - read by main
 ) -> None:
     """Make a report and write it."""
     _check_wishes(report_format, outputs, steps, range_name)
-    from analyze.metrics import OpsView
-    from analyze.report import build_report, write
     from analyze.settings import Definitions
+    from analyze.snapshot import is_snapshot
+
+    definitions = Definitions(top=top)
+    report: AnyReport
+    if is_snapshot(trace):
+        report = _snapshot_report(trace, definitions, selected=steps is not None or range_name is not None)
+        _deliver(report, outputs, report_format, color, force=force, ascii_only=ascii_only, redact=redact)
+        return
+    from analyze.metrics import OpsView
+    from analyze.report import build_report
     from analyze.trace import Trace
 
     with _progress() as tell:
@@ -154,9 +166,40 @@ def report_command(
             loaded,
             steps=steps,
             range=range_name,
-            definitions=Definitions(top=top),
+            definitions=definitions,
             ops=OpsView(sort or "", group_by_shape),
         )
+    _deliver(report, outputs, report_format, color, force=force, ascii_only=ascii_only, redact=redact)
+
+
+def _snapshot_report(path: str, definitions: Definitions, *, selected: bool) -> AnyReport:
+    from analyze.report.snapshot import build_snapshot_report
+    from analyze.snapshot import Snapshot, recorded_beside
+
+    if selected:
+        raise SelectionError(
+            f"{path} is a memory snapshot: --steps and --range select within traces.", "Leave them out."
+        )
+    return build_snapshot_report(Snapshot.load(path), noted=recorded_beside(path), definitions=definitions)
+
+
+def _deliver(
+    report: AnyReport,
+    outputs: tuple[str, ...],
+    report_format: str | None,
+    color: str,
+    *,
+    force: bool,
+    ascii_only: bool,
+    redact: bool,
+) -> None:
+    """Write a report to its files, and print it where that is asked for or nothing was written."""
+    from analyze.report import write
+
+    if redact:
+        from analyze.report.redact import redacted
+
+        report = redacted(report)
     for output in outputs:
         write(report, output, force=force)
         click.echo(f"wrote {output}", err=True)
@@ -170,6 +213,54 @@ def report_command(
 
 
 cli.add_command(report_command)
+
+
+@click.command("compare", short_help="Compare two memory snapshots: differences by stack.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--report",
+    "report_format",
+    type=click.Choice(["terminal", "md", "json"]),
+    help="Format on standard output. Default: terminal on a terminal, md into a pipe.",
+)
+@click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write to FILE: .txt, .md or .json.")
+@click.option("--force", is_flag=True, help="Replace files that this program did not make.")
+@click.option(
+    "--top", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many differences to list."
+)
+@click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colours."
+)
+@click.option("--ascii", "ascii_only", is_flag=True, help="ASCII only.")
+@click.option("--redact", is_flag=True, help="Of every path keep the file's own name only.")
+def compare_command(
+    first: str,
+    second: str,
+    report_format: str | None,
+    outputs: tuple[str, ...],
+    force: bool,  # noqa: FBT001
+    top: int,
+    color: str,
+    ascii_only: bool,  # noqa: FBT001
+    redact: bool,  # noqa: FBT001
+) -> None:
+    """Compare two memory snapshots, A before and B after: what each stack holds more or less of."""
+    _check_wishes(report_format, outputs, None, None)
+    from analyze.report.comparison import compare_snapshots
+    from analyze.settings import Definitions
+    from analyze.snapshot import Snapshot, is_snapshot
+
+    for path in (first, second):
+        if path == "-" or (Path(path).exists() and not is_snapshot(path)):
+            raise SelectionError(
+                f"{path} is no memory snapshot; traces cannot be compared yet.", "Pass two snapshots as files."
+            )
+    comparison = compare_snapshots(Snapshot.load(first), Snapshot.load(second), definitions=Definitions(top=top))
+    _deliver(comparison, outputs, report_format, color, force=force, ascii_only=ascii_only, redact=redact)
+
+
+cli.add_command(compare_command)
 
 
 @contextmanager
@@ -216,7 +307,7 @@ def _check_wishes(
         raise SelectionError("Steps and a range cannot be selected together.", "Pass --steps or --range.")
 
 
-def _print(report: Report, report_format: str, color: str, *, ascii_only: bool) -> None:
+def _print(report: AnyReport, report_format: str, color: str, *, ascii_only: bool) -> None:
     from analyze.report import render, to_terminal
 
     plain = ascii_only or not _takes_utf8()

@@ -10,9 +10,10 @@ from pathlib import Path
 from analyze.errors import OutputError
 from analyze.report import to_json, to_markdown, to_terminal
 from analyze.report.formats import HTML_LATER, format_of
-from analyze.report.report import TOOL, Report
+from analyze.report.report import TOOL
+from analyze.report.to_json import AnyReport
 
-_RENDERERS: dict[str, Callable[[Report], str]] = {
+_RENDERERS: dict[str, Callable[[AnyReport], str]] = {
     "terminal": lambda report: to_terminal.render(report.page),
     "md": lambda report: to_markdown.render(report.page),
     "json": to_json.render,
@@ -20,7 +21,7 @@ _RENDERERS: dict[str, Callable[[Report], str]] = {
 _MARK_BYTES = 1 << 14
 
 
-def render(report: Report, format: str) -> str:  # noqa: A002 - the option's own name
+def render(report: AnyReport, format: str) -> str:  # noqa: A002 - the option's own name
     """The report in a format: terminal, md or json.
 
     Raises:
@@ -33,7 +34,7 @@ def render(report: Report, format: str) -> str:  # noqa: A002 - the option's own
     return _RENDERERS[format](report)
 
 
-def write(report: Report, path: str | Path, *, force: bool = False) -> None:
+def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
     """Write the report, in the format that the suffix names (.txt, .md, .json).
 
     Args:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
-from enum import Enum
 from typing import Any
 
 import orjson
 
+from analyze.report.comparison import SnapshotComparison
+from analyze.report.plain import plain, plain_section
 from analyze.report.report import SCHEMA_VERSION, TOOL, Report
+from analyze.report.snapshot import SnapshotReport
+from analyze.report.snapshot_json import comparison_document, snapshot_document
+
+AnyReport = Report | SnapshotReport | SnapshotComparison
 
 
-def render(report: Report) -> str:
+def render(report: AnyReport) -> str:
     """The report as indented JSON with a final newline. Contract: `tests/golden/report.schema.json`."""
     return orjson.dumps(document(report), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: AnyReport) -> dict[str, Any]:
     """The report as plain dictionaries, lists and numbers."""
+    if isinstance(report, SnapshotReport):
+        return snapshot_document(report)
+    if isinstance(report, SnapshotComparison):
+        return comparison_document(report)
     measures = report.measures
     return {
         "schema_version": SCHEMA_VERSION,
@@ -43,24 +51,8 @@ def document(report: Report) -> dict[str, Any]:
         "lead": plain(measures.lead),
         "findings": [],
         "checks_passed": [],
-        "sections": [_section(section) for section in report.page.sections],
+        "sections": [plain_section(section) for section in report.page.sections],
         "ledger": plain(report.page.whole),
         "notices": plain(measures.notices),
         "not_measured": plain(report.page.not_measured),
     }
-
-
-def plain(value: Any) -> Any:
-    """Dataclasses, tuples and enumerations as what JSON knows."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
-
-
-def _section(section: Any) -> dict[str, Any]:
-    blocks = [{"type": type(block).__name__.lower(), **plain(block)} for block in section.blocks]
-    return {"id": section.id, "title": section.title, "blocks": blocks}

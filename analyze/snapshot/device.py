@@ -24,7 +24,7 @@ PINNED = -1
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Four curves over the recorded events, in bytes: in each part of the recording the largest value.
+    """Four curves over the recorded events, in bytes: the start, the largest value of each part, the end.
 
     Attributes:
         events_per_point: how many events one point stands for, the last one perhaps fewer.
@@ -56,6 +56,8 @@ class DeviceMemory:
         peak_event: index of the event that reached it, -1 for the start.
         peak_time_us: its time, microseconds of the Unix epoch; None where not recorded.
         peak_site: who allocated then; empty for the start.
+        recorded_us: time from the first to the last event; None where not recorded.
+        stacks_known: at least one event has a stack.
         allocated_end_bytes: allocated at the end.
         allocated_peak_bytes: largest allocated; sizes of freed allocations are rounded to 512 bytes.
         active_end_bytes: active at the end.
@@ -88,6 +90,8 @@ class DeviceMemory:
     peak_event: int
     peak_time_us: int | None
     peak_site: str
+    recorded_us: int | None
+    stacks_known: bool
     allocated_end_bytes: int
     allocated_peak_bytes: int
     active_end_bytes: int
@@ -161,6 +165,8 @@ def _measure(
         peak_event=peak,
         peak_time_us=events.time_us[peak] if peak != BEFORE else None,
         peak_site=snapshot.stacks.site(events.stack[peak]) if peak != BEFORE else "",
+        recorded_us=_recorded(events),
+        stacks_known=any(events.stack),
         allocated_end_bytes=played.allocated.at(last),
         allocated_peak_bytes=played.allocated.peak_bytes,
         active_end_bytes=played.active.at(last),
@@ -184,6 +190,11 @@ def _measure(
     )
 
 
+def _recorded(events: Events) -> int | None:
+    first, last = (events.time_us[0], events.time_us[-1]) if len(events) else (None, None)
+    return None if first is None or last is None else max(last - first, 0)
+
+
 def _outside(noted: Recorded | None, reserved_bytes: int) -> int | None:
     if noted is None or noted.device_total_bytes is None or noted.device_free_bytes is None:
         return None
@@ -191,12 +202,12 @@ def _outside(noted: Recorded | None, reserved_bytes: int) -> int | None:
 
 
 def _timeline(played: Replay, events: int) -> Timeline:
-    """The curves in at most so many points, each the largest value of its part: no peak is lost."""
+    """The curves in few points, each the largest value of its part: no peak is lost."""
     each = max(-(-events // _SAMPLES), 1)
 
     def points(curve: Curve) -> tuple[int, ...]:
         parts = (curve.values[i : i + each].max() for i in range(0, events, each))
-        return (curve.start_bytes, *map(int, parts))
+        return (curve.start_bytes, *map(int, parts), curve.at(events - 1))
 
     curves = (played.requested, played.allocated, played.active, played.reserved)
     return Timeline(each, *(points(curve) for curve in curves))

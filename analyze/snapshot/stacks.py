@@ -19,7 +19,9 @@ _PLUMBING = re.compile(
 )
 _MODULE_CALL = ("_call_impl", "_slow_forward")
 _PROFILER_FRAME = re.compile(r"^(?P<file>[^()]+\.py)\((?P<line>\d+)\): (?P<name>.+)$")
-_BACKWARD = re.compile(r"::(?P<node>\w+?)(?:_apply_functional|::apply)\(|(?P<name>\b\w+Backward\d*)\b")
+_BACKWARD = re.compile(
+    r"^torch::autograd::(?:generated::)?(?P<node>\w+?)(?:_apply_functional|::apply)\(|\b(?P<name>\w+Backward\d*)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ def _without_user(frames: Sequence[Frame]) -> str:
         return "no stack recorded"
     for frame in frames:
         node = _BACKWARD.search(frame.name)
-        if node is not None and "Backward" in frame.name:
+        if node is not None:
             return f"backward: {node['node'] or node['name']}"
     python = next((frame for frame in frames if frame.python), None)
     if python is not None:

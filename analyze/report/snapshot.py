@@ -1,0 +1,199 @@
+"""Memory snapshot in, report out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analyze.blocks import Page, Section
+from analyze.notes import Notice, NotMeasured
+from analyze.report.build import program_version
+from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.snapshot_sections import DEFINITIONS, device_sections, listed
+from analyze.settings import Definitions
+from analyze.snapshot import BEFORE_RECORDING, DeviceMemory, Snapshot, measure_snapshot
+from analyze.snapshot.outside import Recorded
+from analyze.units import duration, memory, plural
+
+_PARTS_NAMED = 4
+_RECORD = "record with torch.cuda.memory._record_memory_history(), or capture --snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """What was measured.
+
+    Attributes:
+        name: base name of the file.
+        sha256: hash of its bytes.
+        size_bytes: size on disk.
+        form: "pickle" or "JSON".
+        settings: the allocator's settings.
+    """
+
+    name: str
+    sha256: str
+    size_bytes: int
+    form: str
+    settings: dict[str, float | int | str | bool]
+
+
+@dataclass(frozen=True)
+class SnapshotReport:
+    """One report on a memory snapshot, independent of any format.
+
+    Attributes:
+        version: version of the program.
+        snapshot: what was measured.
+        devices: every figure, one entry per device.
+        page: what text formats draw.
+        definitions: limits and list lengths.
+    """
+
+    version: str
+    snapshot: SnapshotInfo
+    devices: tuple[DeviceMemory, ...]
+    page: Page
+    definitions: Definitions
+
+
+def build_snapshot_report(
+    snapshot: Snapshot, *, noted: Recorded | None = None, definitions: Definitions | None = None
+) -> SnapshotReport:
+    """Measure a memory snapshot.
+
+    Args:
+        snapshot: the snapshot.
+        noted: what was noted beside it, see `recorded_beside`.
+        definitions: list lengths; the defaults where None.
+    """
+    definitions = definitions or Definitions()
+    devices, odd = measure_snapshot(snapshot, noted)
+    info = snapshot_info(snapshot)
+    program = program_version()
+    main = headline_device(devices)
+    page = Page(
+        subject="Memory snapshot",
+        name=info.name,
+        about=_about(devices),
+        verdict="memory",
+        headline=_headline(main),
+        sentences=tuple(_sentences(devices, main)),
+        whole=None,
+        sections=tuple(_sections(devices, main, definitions.top)),
+        notices=(*odd, *_notices(snapshot)),
+        not_measured=tuple(_not_measured(devices)),
+        next_steps=_next_steps(info.name),
+        footer=f"{TOOL} {program}, report schema {SCHEMA_VERSION}; snapshot sha256 {info.sha256[:12]}",
+    )
+    return SnapshotReport(program, info, devices, page, definitions)
+
+
+def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
+    """What a report says about its file."""
+    file = snapshot.loaded
+    return SnapshotInfo(file.name, file.sha256, file.size_bytes, file.form, snapshot.settings)
+
+
+def headline_device(devices: tuple[DeviceMemory, ...]) -> DeviceMemory | None:
+    """The device with the highest peak."""
+    return max(devices, key=lambda device: device.requested_peak_bytes, default=None)
+
+
+def _about(devices: tuple[DeviceMemory, ...]) -> str:
+    events = sum(device.events for device in devices)
+    named = ", ".join(device.label for device in devices) or "no device"
+    spans = [device.recorded_us for device in devices if device.recorded_us]
+    lasting = f" in {duration(max(spans) * 1000)}" if spans else ""
+    return f"memory snapshot, {named}, {plural(events, 'event')}{lasting}"
+
+
+def _headline(main: DeviceMemory | None) -> str:
+    if main is None:
+        return "Empty snapshot"
+    if main.ooms:
+        return "Out of memory"
+    return f"Peak {memory(main.requested_peak_bytes)}" if main.events else f"{memory(main.requested_end_bytes)} in use"
+
+
+def _sentences(devices: tuple[DeviceMemory, ...], main: DeviceMemory | None) -> Iterator[str]:
+    if main is None:
+        yield f"It holds no segment and no event: recording was off, or there was no GPU. To get one, {_RECORD}."
+        return
+    for device in devices:
+        for failed in device.ooms[:1]:
+            more = f" ({len(device.ooms):,} such events.)" if len(device.ooms) > 1 else ""
+            yield f"{device.label}: {failed.text} Asked by {failed.site}.{more}"
+    if main.events:
+        yield _peak_sentence(main)
+        yield _made_of(main)
+    else:
+        yield (
+            f"{main.label}: {exact(main.requested_end_bytes)} are in use and {memory(main.reserved_end_bytes)} are "
+            "reserved; the file has the state at the end and no events."
+        )
+
+
+def exact(size_bytes: int) -> str:
+    """A size with its exact bytes behind it: 22.5 GiB (24,207,167,496 bytes)."""
+    return f"{memory(size_bytes)} ({size_bytes:,} bytes)"
+
+
+def _peak_sentence(device: DeviceMemory) -> str:
+    when = f"at event {device.peak_event:,} of {device.events:,}" if device.peak_event >= 0 else "at the start"
+    by = f", {device.peak_site}" if device.peak_site else ""
+    level = exact(device.before_recording_bytes)
+    return (
+        f"{device.label}: peak {exact(device.requested_peak_bytes)} requested, {when}{by}; "
+        f"start {level} from before the recording."
+    )
+
+
+def _made_of(device: DeviceMemory) -> str:
+    held = device.at_peak
+    parts = [one for one in held.by_site[:_PARTS_NAMED] if one.size_bytes]
+    before = next((one for one in held.by_site if one.label == BEFORE_RECORDING), None)
+    if before is not None and before not in parts:
+        parts.append(before)
+    named = ", ".join(f"{memory(one.size_bytes)} {one.label}" for one in parts)
+    rest = held.size_bytes - sum(one.size_bytes for one in parts)
+    others = len(held.by_site) - len(parts)
+    return f"The peak was made of {named}{f', {memory(rest)} of {others:,} others' if rest else ''}."
+
+
+def _sections(devices: tuple[DeviceMemory, ...], main: DeviceMemory | None, top: int) -> Iterator[Section]:
+    if len(devices) > 1:
+        yield listed(devices)
+    for device in devices:
+        yield from device_sections(device, top, alone=len(devices) == 1, brief=device is main)
+
+
+def _notices(snapshot: Snapshot) -> Iterator[Notice]:
+    if snapshot.sizes_rounded:
+        text = "The file has no requested sizes: rounded ones stand in for them."
+        yield Notice("rounded-sizes", text, 1)
+    if not snapshot.has_segments and not any(len(events) for events in snapshot.traces):
+        yield Notice("no-segments", "The file has no segments: the state at the end is unknown.", 1)
+
+
+def _not_measured(devices: tuple[DeviceMemory, ...]) -> Iterator[NotMeasured]:
+    if any(not device.events for device in devices) or not devices:
+        yield NotMeasured("history", "no recorded events on some device", _RECORD)
+    missing = next((d.growth.missing for d in devices if d.growth.missing is not None and d.events), None)
+    if missing is not None:
+        yield missing
+    if devices and all(device.outside_bytes is None for device in devices):
+        yield NotMeasured(
+            "outside", "what the allocator does not see was not noted", "record with capture, which stores mem_get_info"
+        )
+    if any(device.events and not device.stacks_known for device in devices):
+        yield NotMeasured("stacks", "no stacks in the recording", "record with context='all', stacks='python'")
+
+
+def _next_steps(name: str) -> tuple[str, ...]:
+    file = shlex.quote(name)
+    return (f"analyze {file} -o report.md", f"analyze compare {file} OTHER.pickle")
+
+
+__all__ = ["DEFINITIONS", "SnapshotInfo", "SnapshotReport", "build_snapshot_report"]
