@@ -90,6 +90,16 @@ def test_top_limits_the_lists() -> None:
     assert len(report["gaps"]) == len(report["kernels"]) == 3
 
 
+def test_ops_are_sorted_and_grouped_as_asked() -> None:
+    report = json.loads(run(SAMPLE, "--sort", "calls", "--group-by-shape", "--report", "json").stdout)
+    calls = [op["calls"] for op in report["ops"]["ops"]]
+    assert calls == sorted(calls, reverse=True)
+    shapes = [op["input_dims"] for op in report["ops"]["ops"] if op["name"] == "aten::addmm"]
+    assert len(set(shapes)) == len(shapes) == 5
+    plain = json.loads(run(SAMPLE, "--report", "json").stdout)
+    assert sum(op["name"] == "aten::addmm" for op in plain["ops"]["ops"]) == 1
+
+
 REFUSED = {
     "no such file": (["no/such.json"], "does not exist"),
     "folder": ([ROOT / "sample_traces"], "is a folder"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MIN_LENGTH = 3
+MIN_LENGTH = 2
 
 _TOKEN = re.compile(
     r"(?P<open>\((?:\?(?P<look>:|=|!|<=|<!))?)|(?P<close>\))|(?P<alternative>\|)|"

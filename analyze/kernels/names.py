@@ -20,9 +20,7 @@ _COMPOUNDS = (
     ("TopK", "Topk"),
     ("TopP", "Topp"),
 )
-_CAMEL_LOWER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_CAMEL_UPPER = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])")
-_NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]*[a-z0-9]+|[A-Z]+")
 _MANGLED_LENGTH = re.compile(r"[0-9]{1,4}")
 _MANGLED_LITERAL = re.compile(r"L[a-z]n?[0-9]+E|E[0-9]+E|[ST][0-9A-Z]*_|DF[0-9]+[_b]")
 _LAUNCHER = re.compile(r"(^|::)(device_kernel|kernel2?|kentry|_kernel_agent|trampoline_kernel|static_kernel)$", re.I)
@@ -70,8 +68,7 @@ def to_words(identifier: str) -> str:
     """Cut camel case and punctuation into lower-case words joined by single underscores."""
     for compound, plain in _COMPOUNDS:
         identifier = identifier.replace(compound, plain)
-    identifier = _CAMEL_UPPER.sub("_", _CAMEL_LOWER.sub("_", identifier))
-    return _NOT_WORD.sub("_", identifier).strip("_").lower()
+    return "_".join(_WORD.findall(identifier)).lower()
 
 
 def _clean(raw: str) -> str:

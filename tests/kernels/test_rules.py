@@ -46,11 +46,13 @@ def test_every_category_that_a_name_can_have_has_a_rule() -> None:
         (r"^(?!.*gemm)quant", {"quant"}),
         (r"(?=.*_mean_)(?=.*_pow(_|$))", {"_mean_"}),
         (r"(?<!fb)gemm", {"gemm"}),
-        ("ab+c", set()),
+        ("ab+c", {"ab"}),
+        ("a+bc", {"bc"}),
+        ("a+b[c]", set()),
         ("(quant)?", set()),
         ("quant|.", set()),
         ("[abc]def{2}g", {"def"}),
-        ("de+[f]g", set()),
+        ("de+[f]g", {"de"}),
     ],
 )
 def test_required_literals(pattern: str, literals: set[str]) -> None:
