@@ -13,6 +13,7 @@ from analyze.metrics.health import find_notices
 from analyze.metrics.idle import Gap, largest_gaps
 from analyze.metrics.launches import Launches, measure_launches
 from analyze.metrics.lead import Lead, measure_lead
+from analyze.metrics.memory import Memory, measure_memory
 from analyze.metrics.modules import Module, measure_modules
 from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
@@ -57,6 +58,7 @@ class Measures:
         precision: what the matrix kernels ran in.
         roofline: achieved rates.
         fusion: what is fused and what could be.
+        memory: allocations over time, empty where not recorded.
         gaps: the largest gaps.
         steps: the steps.
         host: ops and threads.
@@ -77,6 +79,7 @@ class Measures:
     precision: PrecisionAudit
     roofline: Roofline
     fusion: Fusion
+    memory: Memory
     gaps: tuple[Gap, ...]
     steps: tuple[Step, ...]
     host: HostSide
@@ -107,6 +110,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     purpose = measure_purpose(work)
     headline = max(devices, key=lambda d: d.window_ns, default=None)
     gpu = gpu_of(trace, headline.id if headline else None)
+    memory = measure_memory(trace, within, definitions.top)
     final = find_final_sync(trace, host.blocking, definitions)
     return Measures(
         selection=selection.label,
@@ -123,10 +127,15 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         precision=measure_precision(trace, work, gpu),
         roofline=measure_roofline(trace, work, gpu, definitions.short_kernel_ns),
         fusion=measure_fusion(trace, work),
+        memory=memory,
         gaps=largest_gaps(trace, lines, gaps, definitions.top),
         steps=measure_steps(selection),
         host=measure_host(trace, work, within, view or OpsView()),
-        notices=(*find_notices(trace, selection, devices, launches, definitions), *purpose.notices()),
+        notices=(
+            *find_notices(trace, selection, devices, launches, definitions),
+            *purpose.notices(),
+            *memory.notices(),
+        ),
         zero_share=zero_share(trace),
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )

@@ -18,6 +18,7 @@ from analyze.metrics import (
     launches,
     measure,
     median_wall,
+    memory_section,
     modules,
     ops_section,
     overlap,
@@ -142,6 +143,7 @@ def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> It
         yield recording.section(trace.metadata.recorded)
     if device is None:
         yield ops_section.section(measures.host, None, brief=True)
+        yield from _memory(measures)
         return
     if len(measures.devices) > 1:
         yield _devices(measures)
@@ -153,12 +155,18 @@ def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> It
     yield _with_lead(steps.section(measures.steps), measures.lead)
     if measures.host.ops:
         yield ops_section.section(measures.host, sum(d.busy_ns for d in measures.devices), brief=False)
+    yield from _memory(measures)
     yield precision.section(measures.precision)
     if measures.roofline.rates:
         yield roofline.section(measures.roofline)
     yield fusion.section(measures.fusion)
     if measures.modules:
         yield modules.section(measures.modules)
+
+
+def _memory(measures: Measures) -> Iterator[Section]:
+    if measures.memory.devices:
+        yield memory_section.section(measures.memory)
 
 
 def _devices(measures: Measures) -> Section:
@@ -237,6 +245,7 @@ def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
         yield NotMeasured("ops", "no framework operators", "record with activities=[CPU, CUDA]")
     if measures.devices and trace.ops.height:
         yield from measures.roofline.not_measured()
+    yield from measures.memory.not_measured()
 
 
 def _next_steps(trace: Trace, measures: Measures) -> Iterator[str]:

@@ -11,6 +11,7 @@ from analyze.findings import Verdict
 from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
 from analyze.metrics.fusion import Fusion
 from analyze.metrics.lead import Lead
+from analyze.metrics.memory import Memory
 from analyze.metrics.modules import Module
 from analyze.metrics.overlap import Overlap
 from analyze.metrics.precision import PrecisionAudit
@@ -38,6 +39,7 @@ _KEYS: dict[str, Any] = {
     "roofline": Roofline,
     "fusion": Fusion,
     "ops": HostSide,
+    "memory": Memory,
     "gaps": list[Gap],
     "steps": list[Step],
     "lead": Lead | None,

@@ -46,6 +46,7 @@ def document(report: AnyReport) -> dict[str, Any]:
         "roofline": plain(measures.roofline),
         "fusion": plain(measures.fusion),
         "ops": plain(measures.host),
+        "memory": plain(measures.memory),
         "gaps": plain(measures.gaps),
         "steps": plain(measures.steps),
         "lead": plain(measures.lead),

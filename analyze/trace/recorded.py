@@ -17,6 +17,7 @@ class Recorded:
     Attributes:
         model: timm name or module:function.
         batch_size: real batch size.
+        parameter_count: parameters of the model.
         precision: fp32, tf32, fp16 or bf16, as asked for.
         amp: by autocast rather than by casting the model.
         compiled: by torch.compile.
@@ -37,6 +38,7 @@ class Recorded:
 
     model: str
     batch_size: int | None
+    parameter_count: int | None
     precision: str
     amp: bool
     compiled: bool
@@ -78,6 +80,7 @@ def read_recorded(block: Mapping[str, Any] | None) -> Recorded | None:
     return Recorded(
         model=_text(block.get("model")),
         batch_size=_count(block.get("batch_size")),
+        parameter_count=_count(block.get("parameter_count")),
         precision=_text(block.get("precision")),
         amp=block.get("amp") is True,
         compiled=block.get("compile") is True,
