@@ -189,7 +189,7 @@ def _traffic(trace: Trace, found: Attribution) -> pl.Series:
     if not trace.ops.height:
         return pl.Series([None] * len(call), dtype=pl.Int64)
     at = tree.calls.select(pl.when(pl.col("kind") == OP).then("row"))["row"].gather(call)
-    inputs = trace.ops.select("name", "input_dims", "input_types").cast(pl.String)[at]
+    inputs = pl.DataFrame([trace.ops[c].cast(pl.String).gather(at) for c in ("name", "input_dims", "input_types")])
     known = {row: bytes_of(str(row[0]), read_inputs(row[1], row[2])) for row in inputs.unique().iter_rows()}
     sizes = pl.Series([known[row] for row in inputs.iter_rows()], dtype=pl.Int64)
     again = call.is_duplicated() & ~call.is_first_distinct() & call.is_not_null()
