@@ -61,7 +61,7 @@ def _explain(events: Events, replay: Replay, segments: Sequence[Segment], stacks
     reserved, active = replay.reserved.at(i), replay.active.at(i)
     unused = max(reserved - active, 0)
     largest = max((end - start for start, end in free_pieces(events, replay, segments, i)), default=0)
-    needed = segment_bytes(asked)
+    needed = segment_bytes(asked, expandable=any(segment.expandable for segment in segments))
     where = f"{memory(reserved)} were reserved, of which {memory(unused)} in no use"
     if free is not None and free >= needed:
         cause = "limit"
@@ -91,10 +91,12 @@ def _explain(events: Events, replay: Replay, segments: Sequence[Segment], stacks
     )
 
 
-def segment_bytes(asked_bytes: int) -> int:
-    """What the allocator asks the driver for, with default settings: whole segments."""
+def segment_bytes(asked_bytes: int, *, expandable: bool) -> int:
+    """What the allocator asks the driver for, with default settings: whole segments, or pages of expandable ones."""
     if asked_bytes <= _SMALL_BYTES:
         return _SMALL_SEGMENT_BYTES
+    if expandable:
+        return -(-asked_bytes // _LARGE_SEGMENT_BYTES) * _LARGE_SEGMENT_BYTES
     if asked_bytes < _OWN_SEGMENT_BYTES:
         return _LARGE_SEGMENT_BYTES
     return -(-asked_bytes // _SMALL_SEGMENT_BYTES) * _SMALL_SEGMENT_BYTES
@@ -126,7 +128,19 @@ def _undo(held: dict[int, int], events: Events, event: int) -> list[tuple[int, i
             ranges = _subtract(ranges, [(start, end)])
         else:
             ranges = sorted([*ranges, (start, end)])
+            ranges = _joined(ranges) if action == "segment_unmap" else ranges
     return ranges
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorted ranges with those that touch as one: pages of one expandable segment."""
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _subtract(ranges: list[tuple[int, int]], holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
