@@ -22,8 +22,8 @@ _SHORT_TEXTS = 64
 _UNSAFE = "asks Python to import or run something"
 _REFUSED = {
     **dict.fromkeys("cRboi\x81\x92\x93\x82\x83\x84PQ", _UNSAFE),
-    **dict.fromkeys("LI\x8b", "holds an integer that needs more than 64 bits or is written as text"),
-    **dict.fromkeys("BCTUVSF\x8d\x8e\x96\x97\x98", "holds bytes or texts of a kind or length"),
+    **dict.fromkeys("LI\x8b", "holds an integer of more than 64 bits or in text form"),
+    **dict.fromkeys("BCTUVSF\x8d\x8e\x96\x97\x98", "holds bytes, or a text of unheard-of length"),
 }
 
 
@@ -136,10 +136,10 @@ def _refusal(data: bytes, at: int, opcode: int, name: str) -> str:
         return f"{name} holds an integer of {length} bytes, as no memory snapshot does."
     if known.name in _FIXED:
         return f"{name} ends in the middle of its records (opcode {known.name} at byte {at:,})."
-    reason = _REFUSED.get(chr(opcode), "has an instruction")
+    reason = _REFUSED.get(chr(opcode), "has an odd instruction")
     if reason is _UNSAFE:
         return f"{name} {reason} (opcode {known.name}), as no memory snapshot does; nothing of it was executed."
-    return f"{name} {reason} that no memory snapshot has (opcode {known.name})."
+    return f"{name} {reason}, as no memory snapshot does (opcode {known.name})."
 
 
 _FIXED = ("BINGET", "LONG_BINGET", "BININT1", "BININT2", "BININT", "BINPUT", "BINFLOAT")
