@@ -11,7 +11,7 @@ from analyze.notes import Notice
 from analyze.snapshot.composition import Composition, compose
 from analyze.snapshot.fragments import PoolState, measure_fragments, measure_pools
 from analyze.snapshot.growth import Growth, measure_growth
-from analyze.snapshot.history import history_notices, overflow, unknown_actions
+from analyze.snapshot.history import history_notices, overflow, peak_notices, unknown_actions
 from analyze.snapshot.oom import OutOfMemory, explain_ooms
 from analyze.snapshot.outside import Recorded
 from analyze.snapshot.ranges import find_ranges
@@ -153,6 +153,7 @@ def _measure(
     notices += unknown_actions(label, events)
     parts = measure_fragments(segments)
     mine = noted if noted is not None and noted.events == len(events) else None
+    notices += peak_notices(label, played, mine)
     last = len(events) - 1
     return DeviceMemory(
         id=device,

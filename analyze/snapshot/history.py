@@ -84,6 +84,17 @@ def history_notices(label: str, events: Events, replay: Replay, state: str) -> I
         )
 
 
+def peak_notices(label: str, replay: Replay, noted: Recorded | None) -> Iterator[Notice]:
+    """Whether the allocator's own statistic of the same run knows another peak."""
+    own = noted.peak_requested_bytes if noted is not None else None
+    if own is not None and own != replay.requested.peak_bytes:
+        text = (
+            f"{label}: the allocator itself counted a peak of {own:,} bytes, the events give "
+            f"{replay.requested.peak_bytes:,}: some events are missing."
+        )
+        yield Notice("peak-disagrees", text, 1)
+
+
 def unknown_actions(label: str, events: Events) -> Iterator[Notice]:
     """Actions that no figure uses."""
     odd = sorted(set(events.action) - _KNOWN_ACTIONS)

@@ -21,12 +21,14 @@ class Recorded:
         max_entries: events that the allocator was told to keep, None where not noted.
         device_free_bytes: free on the device, other processes counted; None where not noted.
         device_total_bytes: of the device; None where not noted.
+        peak_requested_bytes: the allocator's own statistic since the recording began; None where not noted.
     """
 
     events: int
     max_entries: int | None
     device_free_bytes: int | None
     device_total_bytes: int | None
+    peak_requested_bytes: int | None
 
 
 def recorded_beside(path: str | Path) -> Recorded | None:
@@ -47,6 +49,7 @@ def recorded_beside(path: str | Path) -> Recorded | None:
         max_entries=_whole(noted, "max_entries"),
         device_free_bytes=_whole(noted, "device_free_bytes"),
         device_total_bytes=_whole(noted, "device_total_bytes"),
+        peak_requested_bytes=_whole(noted, "peak_requested_bytes"),
     )
 
 

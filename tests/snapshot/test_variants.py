@@ -185,11 +185,12 @@ def test_what_capture_noted_beside_the_snapshot(tmp_path: Path) -> None:
     events = len(example().events)
     noted = {
         "file": path.name, "events": events, "max_entries": 100_000,
-        "device_free_bytes": 100 * MIB, "device_total_bytes": 400 * MIB,
+        "device_free_bytes": 100 * MIB, "device_total_bytes": 400 * MIB, "peak_requested_bytes": PEAK,
     }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps({"snapshot": noted}))
     loaded = Snapshot.load(path)
-    (device,), _ = measure_snapshot(loaded, recorded_beside(path))
+    (device,), quiet = measure_snapshot(loaded, recorded_beside(path))
+    assert quiet == ()
     assert device.outside_bytes == 400 * MIB - 100 * MIB - device.reserved_end_bytes
     assert device.overflow == "none seen"
     noted["max_entries"] = events
@@ -197,6 +198,9 @@ def test_what_capture_noted_beside_the_snapshot(tmp_path: Path) -> None:
     (device,), notices = measure_snapshot(loaded, recorded_beside(path))
     assert device.overflow == "yes"
     assert "history-overflow" in [notice.id for notice in notices]
+    noted["peak_requested_bytes"] = PEAK + 1
+    (tmp_path / "run.json").write_text(json.dumps({"snapshot": noted}))
+    assert "peak-disagrees" in [notice.id for notice in measure_snapshot(loaded, recorded_beside(path))[1]]
     noted["file"] = "another.pickle"
     (tmp_path / "run.json").write_text(json.dumps({"snapshot": noted}))
     assert recorded_beside(path) is None
