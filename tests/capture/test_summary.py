@@ -73,7 +73,8 @@ def test_the_summary_answers_what_was_measured_and_what_comes_next(recording: Re
 
 def test_what_makes_numbers_doubtful_is_said(recording: Recording) -> None:
     block = recording.block
-    assert list_warnings(replace(block, warmup=replace(block.warmup, steady=True))) == []
+    idle = replace(block.load, busy=False)  # the machine that runs this test may be busy
+    assert list_warnings(replace(block, warmup=replace(block.warmup, steady=True), load=idle)) == []
     doubtful = replace(
         block,
         warmup=replace(block.warmup, steady=False, reason="they disagreed"),
