@@ -83,7 +83,7 @@ def window_states(device: DeviceTime) -> tuple[State, ...]:
         + (idle["launch_delay_ns"] - long["launch_delay_ns"]),
         "first-use": device.first_use_ns,
         "kernel-gap": idle["device_queue_ns"] - long["device_queue_ns"],
-        "queued": long["device_queue_ns"] + long["launch_delay_ns"],
+        "queued": device.queued_long_ns,
         "unlinked": idle["unlinked_ns"],
         "profiler": idle["profiler_ns"],
     }

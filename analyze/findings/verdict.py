@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from analyze.findings.states import State, window_states
 from analyze.metrics import DeviceTime, Gap, Measures
+from analyze.metrics.device_time import headline
 from analyze.metrics.records import ZERO_TOO_MANY
 from analyze.settings import Definitions
 from analyze.units import duration, nested_tenths, percent, tenths_text
@@ -33,11 +34,6 @@ class Verdict:
     rule: str
 
 
-def headline_device(measures: Measures) -> DeviceTime | None:
-    """The device that the verdict is about: the one with the longest window."""
-    return max(measures.devices, key=lambda d: d.window_ns, default=None)
-
-
 def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict:
     """The verdict on the headline device.
 
@@ -46,7 +42,7 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
         definitions: limits.
         cut: the file ends early.
     """
-    device = headline_device(measures)
+    device = headline(measures.devices)
     if device is None or device.window_ns == 0:
         return _without_device(measures)
     states = window_states(device)
@@ -95,14 +91,13 @@ def _without_device(measures: Measures) -> Verdict:
 
 def _doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, cut: bool) -> str:
     """Why idle time cannot be judged, or nothing."""
-    queued = device.idle_long["device_queue_ns"] + device.idle_long["launch_delay_ns"]
     if measures.launches.complete_share < definitions.complete_share and not measures.launches.capture:
         return "Device records incomplete: no advice on idle time."
     if measures.zero_share > ZERO_TOO_MANY:
         return "Too many rows have time 0: no advice on idle time."
     if cut:
         return "The file is cut: device records incomplete, no advice on idle time."
-    if queued > definitions.unexplained_share * device.window_ns:
+    if device.queued_long_ns > definitions.unexplained_share * device.window_ns:
         return "No advice on idle time: work was queued and not started, for reasons that this file does not hold."
     return ""
 

@@ -70,10 +70,20 @@ class DeviceTime:
     head_busy_ns: int
 
     @property
+    def queued_long_ns(self) -> int:
+        """Work that was queued and not started: `device_queue` and `launch_delay` in gaps over `long_gap_ns`."""
+        return self.idle_long["device_queue_ns"] + self.idle_long["launch_delay_ns"]
+
+    @property
     def label(self) -> str:
         """How sentences name the device."""
         place = f"device {self.id}" if not self.process else f"{self.process} device {self.id}"
         return f"{self.name} ({place})" if self.name else place
+
+
+def headline(devices: tuple[DeviceTime, ...]) -> DeviceTime | None:
+    """The device that verdict and headline figures are about: the one with the longest window."""
+    return max(devices, key=lambda device: device.window_ns, default=None)
 
 
 def measure_device(line: DeviceTimeline, gaps: pl.DataFrame, name: str, definitions: Definitions) -> DeviceTime:

@@ -25,11 +25,12 @@ def find_notices(
     devices: tuple[DeviceTime, ...],
     launches: Launches,
     definitions: Definitions,
+    zeros: float,
 ) -> tuple[Notice, ...]:
-    """Everything odd about the file and its records, in a fixed order."""
+    """Everything odd about the file and its records, in a fixed order; `zeros` is its `zero_share`."""
     return (
         *trace.notices,
-        *record_notices(trace),
+        *record_notices(trace, zeros),
         *_device_records(trace, devices, launches, definitions),
         *_launch_records(devices, launches),
         *_selection_effects(selection, devices),
@@ -62,7 +63,7 @@ def _device_records(
         text = f"{missing:,} of {plural(launches.launch_calls, 'launch call')} have no recorded activity."
         yield Notice("launches-without-activity", text, missing)
     for device in devices:
-        queued = device.idle_long["device_queue_ns"] + device.idle_long["launch_delay_ns"]
+        queued = device.queued_long_ns
         if device.window_ns and queued > definitions.unexplained_share * device.window_ns:
             text = (
                 f"{device.label}: for {duration(queued)} of the window work was queued, not started: "

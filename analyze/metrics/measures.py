@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.metrics.attribution import attribute
-from analyze.metrics.device_time import DeviceTime, measure_device
+from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
 from analyze.metrics.idle import Gap, largest_gaps
@@ -95,9 +95,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         SelectionError: no such steps or range.
     """
     selection = select(trace, wish)
-    within = None
-    if selection.host_start_ns is not None and selection.host_end_ns is not None:
-        within = (selection.host_start_ns, selection.host_end_ns)
+    within = selection.host_interval
     host = Host(trace)
     lines = device_timelines(trace.activities, selection.activities)
     gaps = [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines]
@@ -108,9 +106,10 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     launches = measure_launches(trace, selection.activities, within, definitions)
     work = attribute(trace, CallTree.of(trace), selection.activities)
     purpose = measure_purpose(work)
-    headline = max(devices, key=lambda d: d.window_ns, default=None)
-    gpu = gpu_of(trace, headline.id if headline else None)
+    main = headline(devices)
+    gpu = gpu_of(trace, main.id if main else None)
     memory = measure_memory(trace, within, definitions.top)
+    zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
     return Measures(
         selection=selection.label,
@@ -132,11 +131,11 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         steps=measure_steps(selection),
         host=measure_host(trace, work, within, view or OpsView()),
         notices=(
-            *find_notices(trace, selection, devices, launches, definitions),
+            *find_notices(trace, selection, devices, launches, definitions, zeros),
             *purpose.notices(),
             *memory.notices(),
         ),
-        zero_share=zero_share(trace),
+        zero_share=zeros,
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )
 

@@ -12,7 +12,7 @@ from analyze.metrics.shapes import flops_of, read_inputs
 from analyze.timeline import CallTree, union
 from analyze.timeline.calls import FRAME, KINDS, OP
 from analyze.timeline.intervals import Int64
-from analyze.trace import Trace
+from analyze.trace import Trace, timed_rows
 
 # c10::DeviceType: CPU, MKLDNN, IDEEP; CUDA, HIP, XPU, PrivateUse1.
 _HOST_TYPES, _DEVICE_TYPES = (0, 2, 5), (1, 6, 12, 20)
@@ -246,7 +246,7 @@ def _sorted(ops: list[Op], key: str) -> tuple[Op, ...]:
 
 
 def _threads(trace: Trace, within: tuple[int, int] | None) -> tuple[HostThread, ...]:
-    ops = trace.ops.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
+    ops = timed_rows(trace.ops)
     if within is not None:
         ops = ops.filter(pl.col("start_ns").is_between(*within))
     found = []

@@ -23,9 +23,8 @@ def zero_share(trace: Trace) -> float:
     return sum(table.filter(zero).height for table in tables) / rows if rows else 0.0
 
 
-def record_notices(trace: Trace) -> Iterator[Notice]:
-    """What the device records cannot support."""
-    share = zero_share(trace)
+def record_notices(trace: Trace, share: float) -> Iterator[Notice]:
+    """What the device records cannot support; `share` is the trace's `zero_share`."""
     if share > ZERO_WORTH_TELLING:
         text = f"{percent(share)} of ops, API calls and activities have time 0 and length 0; they count in no figure."
         yield Notice("zero-timestamps", text, 1)

@@ -262,9 +262,5 @@ def section(roofline: Roofline) -> Section:
     return Section("roofline", "Achieved rates", (compute, move))
 
 
-def _teraflops(rate: Rate) -> str:
-    return f"{(rate.flops_per_s or 0) / _TERA:.3g} {rate.precision}".rstrip()
-
-
 def _named(rate: Rate) -> str:
     return f"{rate.op} {rate.input_dims}"[:_NAME_LIMIT]

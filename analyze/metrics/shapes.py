@@ -99,8 +99,6 @@ _CONVOLUTIONS = {
     "aten::miopen_convolution": (4, 3, 5, 6),
 }
 _TRANSPOSED = {"aten::convolution": 6, "aten::_convolution": 6}
-CONVOLUTION_OPS = frozenset(_CONVOLUTIONS)
-PRODUCT_OPS = frozenset(_PRODUCTS)
 
 
 def flops_of(op: str, inputs: Inputs | None) -> int | None:

@@ -10,12 +10,11 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.settings import Definitions
 from analyze.timeline import Host, Intervals
-from analyze.trace import Trace, innermost_rows
+from analyze.trace import Trace, innermost_rows, timed_rows
 from analyze.units import duration, plural
 
 _DEVICE_SYNC = r"DeviceSynchronize|cuCtxSynchronize|cudaThreadSynchronize"
 _LISTED = 12
-_STEP = r"^ProfilerStep#\d+$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +91,8 @@ def find_final_sync(trace: Trace, blocking: pl.DataFrame, definitions: Definitio
         rows.filter((pl.col("thread") == last["thread"]) & (pl.col("start_ns") > last["start_ns"])).height
         for rows in (trace.ops, trace.runtime)
     ]
-    steps = trace.ranges.filter(pl.col("name").cast(pl.String).str.contains(_STEP))
-    last_step = (steps["start_ns"] + steps["dur_ns"]).max()
-    inside = innermost_rows(_timed(trace.ops), pl.Series([last["thread"]]), pl.Series([last["start_ns"]]))[0]
+    last_step = trace.steps["end_ns"].max()
+    inside = innermost_rows(timed_rows(trace.ops), pl.Series([last["thread"]]), pl.Series([last["start_ns"]]))[0]
     own = (
         inside is None
         and not any(later)
@@ -131,7 +129,7 @@ def measure_stalls(
         gaps.filter(pl.col("call").is_not_null()).group_by("call").agg(pl.col("after_sync_ns", "exposed_sync_ns").sum())
     )
     start = calls["start_ns"].to_numpy()
-    ops = _timed(trace.ops)
+    ops = timed_rows(trace.ops)
     at = innermost_rows(ops, calls["thread"], calls["start_ns"])
     trigger = ops["name"].gather(at) if ops.height else pl.Series([None] * calls.height, dtype=pl.Categorical)
     grouped = (
@@ -153,10 +151,6 @@ def measure_stalls(
     )
     rows = tuple(BlockingCall(**row) for row in grouped.iter_rows(named=True))
     return Stalls(calls.height, int(np.sum(calls["dur_ns"].to_numpy())), own, rows)
-
-
-def _timed(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
 
 
 def section(stalls: Stalls) -> Section:

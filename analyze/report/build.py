@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from analyze.blocks import Breakdown, Column, Kind, Page, Part, Section, Stat, Table
 from analyze.findings import Verdict, judge, window_states
-from analyze.findings.verdict import headline_device
 from analyze.metrics import (
     DeviceTime,
     Measures,
@@ -30,6 +29,7 @@ from analyze.metrics import (
     steps,
     work,
 )
+from analyze.metrics.device_time import headline
 from analyze.metrics.lead import Lead
 from analyze.notes import NotMeasured
 from analyze.report.header import measured_line, verdict_word
@@ -64,7 +64,7 @@ def build_report(
     """
     definitions = definitions or Definitions()
     measures = measure(trace, definitions, Wish(steps, range), ops)
-    device = headline_device(measures)
+    device = headline(measures.devices)
     verdict = judge(measures, definitions, cut=trace.recording.cut)
     info = _info(trace, measures, device)
     program = program_version()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from analyze.errors import OutputError
 
-FORMATS = ("terminal", "md", "json")
 SUFFIXES = {".txt": "terminal", ".md": "md", ".markdown": "md", ".json": "json"}
 HTML_LATER = "HTML reports are not available yet; use md, json or terminal."
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from analyze.blocks import Breakdown
 from analyze.findings import Verdict
 from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
@@ -19,7 +17,8 @@ from analyze.metrics.purpose import Purpose
 from analyze.metrics.roofline import Roofline
 from analyze.metrics.work import Kernel
 from analyze.notes import Notice, NotMeasured
-from analyze.report.report import SCHEMA_VERSION, Metric, TraceInfo
+from analyze.report.plain import contract
+from analyze.report.report import Metric, TraceInfo
 from analyze.settings import Definitions
 
 _KEYS: dict[str, Any] = {
@@ -55,15 +54,4 @@ _KEYS: dict[str, Any] = {
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of the report that `to_json` writes."""
-    schemas, components = msgspec.json.schema_components(list(_KEYS.values()), ref_template="#/$defs/{name}")
-    properties = dict(zip(_KEYS, schemas, strict=True))
-    properties["schema_version"] = {"const": SCHEMA_VERSION}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"gpuledger report {SCHEMA_VERSION}",
-        "type": "object",
-        "properties": dict(sorted(properties.items())),
-        "required": sorted(properties),
-        "additionalProperties": False,
-        "$defs": dict(sorted(components.items())),
-    }
+    return contract("report", _KEYS)

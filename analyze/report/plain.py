@@ -1,12 +1,16 @@
-"""Dataclasses as what JSON knows."""
+"""Dataclasses as what JSON knows, and the schema of the documents made of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from enum import Enum
 from typing import Any
 
+import msgspec
+
 from analyze.blocks import Section
+from analyze.report.report import SCHEMA_VERSION, TOOL
 
 
 def plain(value: Any) -> Any:
@@ -24,3 +28,19 @@ def plain_section(section: Section) -> dict[str, Any]:
     """A section, each block with its type."""
     blocks = [{"type": type(block).__name__.lower(), **plain(block)} for block in section.blocks]
     return {"id": section.id, "title": section.title, "blocks": blocks}
+
+
+def contract(title: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a document with these keys, of the types given, and a schema version."""
+    schemas, components = msgspec.json.schema_components(list(keys.values()), ref_template="#/$defs/{name}")
+    properties = dict(zip(keys, schemas, strict=True))
+    properties["schema_version"] = {"const": SCHEMA_VERSION}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"{TOOL} {title} {SCHEMA_VERSION}",
+        "type": "object",
+        "properties": dict(sorted(properties.items())),
+        "required": sorted(properties),
+        "additionalProperties": False,
+        "$defs": dict(sorted(components.items())),
+    }

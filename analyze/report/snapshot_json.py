@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-import msgspec
-
 from analyze.notes import Notice, NotMeasured
 from analyze.report.comparison import SnapshotComparison
-from analyze.report.plain import plain, plain_section
+from analyze.report.plain import contract, plain, plain_section
 from analyze.report.report import SCHEMA_VERSION, TOOL
 from analyze.report.snapshot import SnapshotInfo, SnapshotReport
 from analyze.report.snapshot_sections import DEFINITIONS, shortened
@@ -54,18 +52,7 @@ def comparison_document(comparison: SnapshotComparison) -> dict[str, Any]:
 
 def snapshot_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of `snapshot_document`."""
-    schemas, components = msgspec.json.schema_components(list(_KEYS.values()), ref_template="#/$defs/{name}")
-    properties = dict(zip(_KEYS, schemas, strict=True))
-    properties["schema_version"] = {"const": SCHEMA_VERSION}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"gpuledger memory snapshot report {SCHEMA_VERSION}",
-        "type": "object",
-        "properties": dict(sorted(properties.items())),
-        "required": sorted(properties),
-        "additionalProperties": False,
-        "$defs": dict(sorted(components.items())),
-    }
+    return contract("memory snapshot report", _KEYS)
 
 
 def _frame(version: str) -> dict[str, Any]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +13,7 @@ import orjson
 from analyze.errors import SnapshotError, UnreadableError
 from analyze.snapshot.opcodes import check_opcodes
 from analyze.snapshot.sniff import is_pickle
+from analyze.trace.collection import collection_paused
 from analyze.trace.source import Source
 
 _MOST_BYTES = 1 << 32  # of the unpacked pickle; objects made of it take about five times as much
@@ -59,7 +57,7 @@ def read(path: str | Path) -> Loaded:
     if source.cut is not None:
         raise UnreadableError(f"{source.name} is damaged: {source.cut}.", "Copy it again, or record it again.")
     try:
-        with undisturbed():
+        with collection_paused():
             if is_pickle(data):
                 return Loaded(source.name, source.sha256, source.size_bytes, "pickle", _unpickle(data, source.name))
             return Loaded(source.name, source.sha256, source.size_bytes, "JSON", _parse(data, source.name))
@@ -77,18 +75,6 @@ def _unpack(source: Source) -> bytes:
         if source.packed and size > max(_FREE_BYTES, _MOST_RATIO * source.size_bytes):
             raise SnapshotError(f"{source.name} unpacks to more than {_MOST_RATIO} times its size.", _HINT)
     return buffer.getvalue()
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Without garbage collection: millions of new objects, none of them garbage, double its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class DenyingUnpickler(pickle.Unpickler):

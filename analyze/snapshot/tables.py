@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analyze.errors import SnapshotError
-from analyze.snapshot.read import Loaded, read, undisturbed
+from analyze.snapshot.read import Loaded, read
 from analyze.snapshot.stacks import Stacks, cleaned
 from analyze.snapshot.values import (
     INT,
@@ -30,6 +30,7 @@ from analyze.snapshot.values import (
     size_of,
     texts,
 )
+from analyze.trace.collection import collection_paused
 
 _KEYS = ("segments", "device_traces", "allocator_settings", "external_annotations", "host_segments", "host_traces")
 DEFAULT_POOL = (0, 0)
@@ -171,7 +172,7 @@ class Snapshot:
             UnreadableError: the file cannot be opened or unpacked.
             SnapshotError: it is no memory snapshot, or not a sound one.
         """
-        with undisturbed():
+        with collection_paused():
             loaded = read(path)
             try:
                 return _Builder().build(loaded)

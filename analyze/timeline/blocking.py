@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analyze.trace import Trace
+from analyze.trace import Trace, timed_rows
 
 _EXPLICIT = (
     r"^(cuda|hip)(Device|Stream|Event)Synchronize(_\w+)?$"
@@ -21,9 +21,7 @@ def find_blocking_calls(trace: Trace) -> pl.DataFrame:
         One row per call: `call` (row of `runtime`), `name`, `thread`, `start_ns`, `dur_ns`, in order of the file.
     """
     name = pl.col("name").cast(pl.String)
-    calls = trace.runtime.with_row_index("call").filter(
-        pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null()
-    )
+    calls = timed_rows(trace.runtime.with_row_index("call"))
     copying = calls.filter(name.str.contains("(?i)memcpy")).join(_host_copies(trace), left_on="call", right_on="launch")
     end = pl.col("start_ns") + pl.col("dur_ns")
     waited = copying.filter(pl.col("copy_end_ns").is_between(pl.col("start_ns"), end))["call"]

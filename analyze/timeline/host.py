@@ -10,7 +10,7 @@ import polars as pl
 
 from analyze.timeline.blocking import find_blocking_calls
 from analyze.timeline.intervals import Int64, Intervals, join, subtract, union
-from analyze.trace import Trace
+from analyze.trace import Trace, timed_rows
 
 DATA_LOADING = r"(?i)dataloader"
 PROFILER_OVERHEAD = ("Activity Buffer Request", "Instrumentation", "Resource")
@@ -87,6 +87,6 @@ class Host:
 
 
 def _union(frame: pl.DataFrame) -> Intervals:
-    timed = frame.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
+    timed = timed_rows(frame)
     start = timed["start_ns"].to_numpy()
     return union(start, start + timed["dur_ns"].to_numpy())

@@ -92,11 +92,6 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
     return intersect(a, complement(b, -int(FOREVER), int(FOREVER)))
 
 
-def clip(a: Intervals, start_ns: int, end_ns: int) -> Intervals:
-    """The instants of the set inside `[start, end)`."""
-    return union(np.maximum(a.start_ns, start_ns), np.minimum(a.end_ns, end_ns))
-
-
 def depth_ns(start_ns: Int64, end_ns: Int64, at_least: int) -> int:
     """Time during which at least so many of the given intervals run at once."""
     times = np.concatenate((start_ns, end_ns))

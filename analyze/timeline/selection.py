@@ -47,6 +47,13 @@ class Selection:
     host_start_ns: int | None = None
     host_end_ns: int | None = None
 
+    @property
+    def host_interval(self) -> tuple[int, int] | None:
+        """Where the selection lies on the host, None for everything."""
+        if self.host_start_ns is None or self.host_end_ns is None:
+            return None
+        return self.host_start_ns, self.host_end_ns
+
 
 def select(trace: Trace, wish: Wish) -> Selection:
     """The selection for a wish.

@@ -100,12 +100,10 @@ class Decoder:
     """Decodes pieces of one document, and remembers how the document has to be read.
 
     Attributes:
-        separator: text between two events, for cutting a damaged piece.
         exact_text: times are kept as text.
         damage: what had to be mended so far.
     """
 
-    separator: bytes = b","
     exact_text: bool = False
     damage: Damage = field(default_factory=Damage)
     _list: msgspec.json.Decoder[list[Event]] = field(default_factory=lambda: msgspec.json.Decoder(list[Event]))
@@ -136,14 +134,18 @@ class Decoder:
         keys = {name: getattr(document, name) for name in Keys.__struct_fields__}
         return document.traceEvents, {name: value for name, value in keys.items() if value is not None}
 
-    def salvage(self, piece: bytes) -> tuple[list[Event], bytes | None]:
+    def salvage(self, piece: bytes, separator: bytes) -> tuple[list[Event], bytes | None]:
         """Every event of a damaged piece that can be read.
+
+        Args:
+            piece: the piece.
+            separator: the text that the file has between two events.
 
         Returns:
             The events, and the text from the `]` that ends the list, or None when the list does not end here.
         """
         text = piece.decode("utf-8", "replace")
-        mark = "}" + self.separator.decode() + "{"
+        mark = "}" + separator.decode() + "{"
         scan = json.JSONDecoder(strict=False, parse_float=Decimal)
         events: list[Event] = []
         at = 0

@@ -8,6 +8,7 @@ import polars as pl
 from analyze import schema
 from analyze.kernels import classify
 from analyze.trace.nesting import NONE, Nesting
+from analyze.trace.rows import timed_rows
 
 
 def link_activities(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
@@ -60,7 +61,7 @@ def _categories(activities: pl.DataFrame) -> pl.Series:
 
 def _ops_around(ops: pl.DataFrame, linked: pl.DataFrame) -> pl.Series:
     """Name of the innermost op on the launching thread at the start of the launch."""
-    ops = ops.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
+    ops = timed_rows(ops)
     at = innermost_rows(ops, linked["launch_thread"], linked["launch_start_ns"])
     return ops["name"].gather(at) if ops.height else pl.Series([None] * linked.height, dtype=pl.Categorical)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from analyze.trace.classes import Row, row_of, table_of
 from analyze.trace.clock import NeedsTextError
+from analyze.trace.collection import collection_paused
 from analyze.trace.columns import Groups, Tables
 from analyze.trace.decode import Damage, Decoder, Event
 from analyze.trace.pieces import HEAD_LIMIT_BYTES, Layout
@@ -59,7 +58,7 @@ def read_part(
         tell: called with the bytes of each piece that was read.
     """
     reader = _Reader(layout)
-    with _gc_off():
+    with collection_paused():
         piece = next(pieces)
         for following in pieces:
             reader.take(piece)
@@ -72,18 +71,6 @@ def read_part(
             reader.take(piece)
             reader.settle()
     return reader.part
-
-
-@contextmanager
-def _gc_off() -> Iterator[None]:
-    """Without collection: millions of short-lived structs cost half the time otherwise, and none is cyclic."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Reader:
@@ -140,8 +127,7 @@ class _Reader:
         return joined
 
     def _salvage(self, piece: bytes) -> None:
-        self.decoder.separator = self.layout.separator or b","
-        events, tail = self.decoder.salvage(piece)
+        events, tail = self.decoder.salvage(piece, self.layout.separator or b",")
         if tail is not None:
             self.part.tail, self.part.ended = bytearray(tail), True
         self._append(events, piece)

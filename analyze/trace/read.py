@@ -70,7 +70,8 @@ def read(path: str | Path, *, jobs: int | None = None, trusted: bool = False, te
     """
     source, layout = Source(path, trusted=trusted), Layout("")
     layout.name = source.name
-    progress = (lambda _size: tell(source.size_bytes, source.whole_bytes)) if tell else None
+    whole = source.whole_bytes
+    progress = (lambda _size: tell(source.size_bytes, whole)) if tell else None
     part = read_in_parallel(source, layout, jobs, progress)
     if part is None:
         source, layout = Source(path, trusted=trusted), Layout(source.name)
