@@ -72,7 +72,7 @@ class MemoryUse:
         end_bytes: allocated after the last one.
         peak_bytes: most allocated.
         peak_time_ns: when that was first reached, on the file's own clock.
-        peak_after_ns: the same since the first event.
+        peak_after_ns: how long after the device's first recorded event that is; the recording may begin well before it.
         peak_step: step around it, empty without one.
         peak_op: innermost op around it on its thread.
         reserved_peak_bytes: most reserved, None where not recorded.

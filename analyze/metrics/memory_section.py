@@ -26,7 +26,7 @@ def _line(use: MemoryUse) -> str:
     text = f"{use.label}: peak {memory(use.peak_bytes)} allocated"
     if use.reserved_peak_bytes is not None:
         text += f", {memory(use.reserved_peak_bytes)} reserved"
-    text += f"; {duration(use.peak_after_ns)} into the recording{where}, {use.peak_op}. "
+    text += f"; {duration(use.peak_after_ns)} after the first memory event{where}, {use.peak_op}. "
     if use.level_known:
         text += f"{memory(use.start_bytes)} were there before"
     elif use.device_type == 0:

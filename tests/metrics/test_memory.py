@@ -11,6 +11,7 @@ import pytest
 
 from analyze.metrics import measure
 from analyze.metrics.memory import Memory
+from analyze.report import build_report, render
 from analyze.settings import Definitions
 from analyze.timeline import Wish
 from analyze.trace import Trace
@@ -82,6 +83,13 @@ def test_peak_owners_and_churn(load: Load, ph: str) -> None:
         100 * MIB,
         180 * MIB,
         110 * MIB,
+    )
+
+
+def test_the_peak_is_dated_from_the_first_memory_event(load: Load) -> None:
+    """Rows begin at 15 us of a recording that began at 0; the peak at 35 us is 20 us after the first one."""
+    assert "20.0 µs after the first memory event in ProfilerStep#1, aten::gelu" in render(
+        build_report(load(scene())), "json"
     )
 
 
