@@ -308,10 +308,12 @@ def _check_wishes(
 
 
 def _print(report: AnyReport, report_format: str, color: str, *, ascii_only: bool) -> None:
-    from analyze.report import render, to_terminal
+    from analyze.report import render
 
     plain = ascii_only or not _takes_utf8()
     if report_format == "terminal":
+        from analyze.report import to_terminal
+
         text = to_terminal.render(report.page, width=_width(), color=_wants_color(color), ascii_only=plain)
     else:
         text = render(report, report_format)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analyze.errors import OutputError
-from analyze.report import to_json, to_markdown, to_terminal
 from analyze.report.formats import HTML_LATER, format_of
 from analyze.report.report import TOOL
-from analyze.report.to_json import AnyReport
 
-_RENDERERS: dict[str, Callable[[AnyReport], str]] = {
-    "terminal": lambda report: to_terminal.render(report.page),
-    "md": lambda report: to_markdown.render(report.page),
-    "json": to_json.render,
-}
+if TYPE_CHECKING:
+    from analyze.report.to_json import AnyReport
+
+_FORMATS = ("terminal", "md", "json")
 _MARK_BYTES = 1 << 14
 
 
@@ -27,11 +24,22 @@ def render(report: AnyReport, format: str) -> str:  # noqa: A002 - the option's 
     Raises:
         OutputError: no such format.
     """
-    if format == "html":
-        raise OutputError(HTML_LATER)
-    if format not in _RENDERERS:
-        raise OutputError(f"There is no report format {format!r}.", f"Formats: {', '.join(_RENDERERS)}.")
-    return _RENDERERS[format](report)
+    match format:  # each renderer is imported when it is used: rich alone takes as long as a small trace
+        case "terminal":
+            from analyze.report import to_terminal
+
+            return to_terminal.render(report.page)
+        case "md":
+            from analyze.report import to_markdown
+
+            return to_markdown.render(report.page)
+        case "json":
+            from analyze.report import to_json
+
+            return to_json.render(report)
+        case "html":
+            raise OutputError(HTML_LATER)
+    raise OutputError(f"There is no report format {format!r}.", f"Formats: {', '.join(_FORMATS)}.")
 
 
 def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
