@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from analyze.blocks import Breakdown, Column, Kind, Page, Part, Section, Stat, Table
-from analyze.findings import Verdict, judge, window_states
+from analyze.findings import Diagnosis, Verdict, judge, window_states
 from analyze.metrics import (
     DeviceTime,
     Measures,
@@ -72,6 +72,7 @@ def build_report(
         version=program,
         trace=info,
         verdict=verdict,
+        diagnosis=Diagnosis(),
         measures=measures,
         metrics=_metrics(measures, device),
         page=Page(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analyze.blocks import Breakdown
-from analyze.findings import Verdict
+from analyze.findings import Finding, Saving, Unmeasured, Verdict
 from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
 from analyze.metrics.fusion import Fusion
 from analyze.metrics.lead import Lead
@@ -45,8 +45,10 @@ _KEYS: dict[str, Any] = {
     "ledger": Breakdown | None,
     "notices": list[Notice],
     "not_measured": list[NotMeasured],
-    "findings": list[dict[str, Any]],
+    "findings": list[Finding],
     "checks_passed": list[str],
+    "checks_not_measured": list[Unmeasured],
+    "savings_together": Saving | None,
     "sections": list[dict[str, Any]],
     "tool": dict[str, str],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyze.blocks import Page
-from analyze.findings import Verdict
+from analyze.findings import Diagnosis, Verdict
 from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.trace import Recorded
@@ -76,6 +76,7 @@ class Report:
         version: version of the program.
         trace: what was measured.
         verdict: the judgement.
+        diagnosis: what to do about it.
         measures: every figure.
         metrics: the figures that scripts ask for, by id.
         page: what text formats draw.
@@ -85,6 +86,7 @@ class Report:
     version: str
     trace: TraceInfo
     verdict: Verdict
+    diagnosis: Diagnosis
     measures: Measures
     metrics: dict[str, Metric]
     page: Page

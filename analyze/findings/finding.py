@@ -1,0 +1,101 @@
+"""What a rule can conclude: a finding with its saving, a pass, or that it could not be measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from analyze.blocks import Table
+
+Severity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What the window would lose if the cost were gone, by replay.
+
+    Attributes:
+        ns: nanoseconds of the window.
+        share: of the window, 0..1.
+        bound: an upper bound ("at most") rather than an estimate.
+        basis: how it was computed and what it ignores, one or two sentences.
+    """
+
+    ns: int
+    share: float
+    bound: bool
+    basis: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A problem, what it costs and what to change.
+
+    Attributes:
+        id: the rule.
+        title: the problem with its culprit, in at most eight words.
+        severity: by the share of the window.
+        seen: what was measured, with wholes.
+        why: why it costs.
+        change: the exact change.
+        saving: what the change would save, None where the records cannot support a number.
+        unless: when it does not apply.
+        evidence: the worst places.
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    seen: str
+    why: str
+    change: str
+    saving: Saving | None
+    unless: str
+    evidence: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A rule that found nothing worth a change.
+
+    Attributes:
+        id: the rule.
+        reason: what was measured instead.
+    """
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A rule whose question this file cannot answer.
+
+    Attributes:
+        id: the rule.
+        reason: what is missing.
+    """
+
+    id: str
+    reason: str
+
+
+Outcome = Finding | Passed | Unmeasured
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The outcomes of all rules.
+
+    Attributes:
+        findings: most saving first.
+        passed: in the order of the rules.
+        unmeasured: in the order of the rules.
+        together: what the changes of all findings with a saving would save at once, None without any.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    passed: tuple[Passed, ...] = ()
+    unmeasured: tuple[Unmeasured, ...] = ()
+    together: Saving | None = None
