@@ -10,14 +10,13 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.frames import LIBRARY, short_frame
 from analyze.timeline import IDLE_PARTS, DeviceTimeline
 from analyze.trace import Nesting, Trace
 
-_LIBRARY = re.compile(r"^<|^nn\.Module: |(^|/)(numpy|scipy|torch)/|(^|/)lib/python\d[^/]*/(?!site-packages/)")
 _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")
 _STEP = "ProfilerStep#"
 _BRIEF_GAPS = 3
-_ANCESTORS = 2  # path components kept besides the file: enough to tell files apart, not enough to tell persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def _doing(trace: Trace, thread: int, start_ns: int, end_ns: int) -> tuple[str, 
     """What a thread did most in an interval: its Python frames, or its op or range where none were recorded."""
     frames = _busiest(trace.frames, thread, start_ns, end_ns)
     if frames:
-        own = next((i for i, name in enumerate(frames) if not _LIBRARY.search(name)), 0)
+        own = next((i for i, name in enumerate(frames) if not LIBRARY.search(name)), 0)
         return tuple(short_frame(name) for name in frames[: own + 1])
     ranges = trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with(_STEP))
     return _busiest(pl.concat([trace.ops.select(ranges.columns), ranges]), thread, start_ns, end_ns)[:1]
@@ -132,16 +131,6 @@ def _busiest(rows: pl.DataFrame, thread: int, start_ns: int, end_ns: int) -> tup
         names.append(str(mine["name"][int(nest.order[at])]))
         at = int(parent[at])
     return tuple(names)
-
-
-def short_frame(name: str) -> str:
-    """A Python frame with the end of its path only: folders above it are private and long."""
-    path, bracket, rest = name.partition("(")
-    if not bracket or "/" not in path:
-        return name
-    parts = path.split("/")
-    inside = parts.index("site-packages") + 1 if "site-packages" in parts else len(parts) - 1 - _ANCESTORS
-    return "/".join(parts[max(inside, len(parts) - 1 - _ANCESTORS) :]) + bracket + rest
 
 
 PART_LABELS = {

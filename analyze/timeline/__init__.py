@@ -5,17 +5,24 @@ from analyze.timeline.calls import CallTree
 from analyze.timeline.device import CLASSES, IDLE_PARTS, DeviceTimeline, device_timelines, partition_gaps
 from analyze.timeline.host import Host
 from analyze.timeline.intervals import Intervals, depth_ns, intersect, join, subtract, union
+from analyze.timeline.replay import Change, Replay, Run
+from analyze.timeline.schedule import Schedule, build_schedule
 from analyze.timeline.selection import Selection, Wish, launched_within, select
 
 __all__ = [
     "CLASSES",
     "IDLE_PARTS",
     "CallTree",
+    "Change",
     "DeviceTimeline",
     "Host",
     "Intervals",
+    "Replay",
+    "Run",
+    "Schedule",
     "Selection",
     "Wish",
+    "build_schedule",
     "depth_ns",
     "device_timelines",
     "find_blocking_calls",

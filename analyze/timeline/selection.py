@@ -37,6 +37,7 @@ class Selection:
         label: what was selected, for the report; empty for everything.
         steps: the selected steps, schema `STEPS`.
         activities: the activities launched inside the selection, or all.
+        chosen: which activities of the trace those are.
         host_start_ns: where the selection begins on the host; None for everything.
         host_end_ns: where it ends there.
     """
@@ -44,6 +45,7 @@ class Selection:
     label: str
     steps: pl.DataFrame
     activities: pl.DataFrame
+    chosen: pl.Series
     host_start_ns: int | None = None
     host_end_ns: int | None = None
 
@@ -67,15 +69,20 @@ def select(trace: Trace, wish: Wish) -> Selection:
         return _named(trace, wish.range)
     if wish.steps is not None:
         return _numbered(trace, *wish.steps)
-    return Selection("", trace.steps, trace.activities)
+    everything = pl.repeat(value=True, n=trace.activities.height, eager=True)
+    return Selection("", trace.steps, trace.activities, everything)
 
 
 def launched_within(activities: pl.DataFrame, start_ns: np.ndarray, end_ns: np.ndarray) -> pl.DataFrame:
     """The activities whose launch call begins inside any of the intervals `[start, end)`."""
+    return activities.filter(_launched(activities, start_ns, end_ns))
+
+
+def _launched(activities: pl.DataFrame, start_ns: np.ndarray, end_ns: np.ndarray) -> pl.Series:
     inside = union(start_ns, end_ns)
     begin = activities["launch_start_ns"].fill_null(-1).to_numpy()
     hit = inside.covered_within(begin, begin + 1) > 0
-    return activities.filter(pl.Series(hit) & activities["launch"].is_not_null())
+    return pl.Series(hit) & activities["launch"].is_not_null()
 
 
 def _numbered(trace: Trace, first: int | None, last: int | None) -> Selection:
@@ -107,4 +114,5 @@ def _named(trace: Trace, name: str) -> Selection:
 
 def _within(trace: Trace, label: str, steps: pl.DataFrame, start_ns: pl.Series, end_ns: pl.Series) -> Selection:
     start, end = start_ns.to_numpy(), end_ns.to_numpy()
-    return Selection(label, steps, launched_within(trace.activities, start, end), int(start.min()), int(end.max()))
+    chosen = _launched(trace.activities, start, end)
+    return Selection(label, steps, trace.activities.filter(chosen), chosen, int(start.min()), int(end.max()))

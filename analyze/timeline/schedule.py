@@ -1,0 +1,231 @@
+"""A recorded run as a graph of who waits for whom: host calls, activities, and the delays between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from analyze.timeline.host import Host
+from analyze.timeline.intervals import Int64
+from analyze.timeline.threads import group_threads
+from analyze.trace import Trace
+
+Bool = npt.NDArray[np.bool_]
+NONE = -1
+_FEW = 10  # samples: below it a file does not tell its own typical delays
+_DEVICE_GAP_NS, _LATENCY_NS = 1_500, 6_000  # then these, as measured on NVIDIA and AMD GPUs of 2017 to 2024
+_BLOCK_END, _LAUNCH, _ACTIVITY = range(3)  # at one instant a wait ends, then a call begins, then the device starts
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Host calls that matter to the device, in order of time: starts of launch calls, ends of blocking calls.
+
+    Attributes:
+        time_ns: start of a launch call, end of a blocking one.
+        before: the call before it on its chain of threads, `NONE` for the first.
+        idle_from_ns: where the host's own time before it begins: the call before.
+        idle_to_ns: where that ends: the call's start.
+        rest_ns: what a blocking call lasts beyond the end of what it waited for; 0 for launch calls.
+        awaited: the activity whose end a blocking call waited for, `NONE` for launch calls and where nothing ran.
+        blocking: row of `Host.blocking`, `NONE` for launch calls.
+        chain: which group of threads it is on.
+    """
+
+    time_ns: Int64
+    before: Int64
+    idle_from_ns: Int64
+    idle_to_ns: Int64
+    rest_ns: Int64
+    awaited: Int64
+    blocking: Int64
+    chain: Int64
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Timed activities in order of start, and what each of them waits for.
+
+    Attributes:
+        start_ns: starts.
+        dur_ns: durations.
+        before: the activity before it on its stream, `NONE` for the first.
+        gap_ns: what must lie between that one's end and its start; negative where the device overlaps them.
+        launch: its launch call, `NONE` where unknown, under skew, and for all but the first activity of a graph.
+        latency_ns: what must lie between that call's start and its start.
+        across: the activity of another stream that it waited for, `NONE` without one.
+        across_ns: what must lie between that one's end and its start.
+        unexplained_ns: how long it stood still for a reason that the file does not hold; part of the delays above.
+    """
+
+    start_ns: Int64
+    dur_ns: Int64
+    before: Int64
+    gap_ns: Int64
+    launch: Int64
+    latency_ns: Int64
+    across: Int64
+    across_ns: Int64
+    unexplained_ns: Int64
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The graph.
+
+    Attributes:
+        calls: the host's side.
+        work: the devices' side.
+        activities: the rows that `work` stands for, schema `LINKED`.
+        threads: the chain of each thread that launches or blocks.
+        device_gap_ns: the file's typical time between two queued activities.
+        latency_ns: the file's typical time from a launch call to its activity on an idle device.
+    """
+
+    calls: Calls
+    work: Work
+    activities: pl.DataFrame
+    threads: dict[int, int]
+    device_gap_ns: int
+    latency_ns: int
+
+
+def build_schedule(trace: Trace, host: Host) -> Schedule:
+    """The graph of a trace, over all of its devices and threads."""
+    rows = trace.activities.filter("timed")
+    threads = group_threads(host, rows["launch_thread"].drop_nulls(), host.blocking["thread"])
+    calls, launch = _calls(rows, host.blocking, threads)
+    work, gap, latency = _work(rows, launch, calls)
+    return Schedule(calls, work, rows, threads, gap, latency)
+
+
+def _calls(rows: pl.DataFrame, blocking: pl.DataFrame, threads: dict[int, int]) -> tuple[Calls, Int64]:
+    """The host's side, and per activity the position of its launch among the calls."""
+    launches = (
+        rows.with_row_index("at")
+        .filter(pl.col("launch").is_not_null() & (pl.col("launch_start_ns") <= pl.col("start_ns")))
+        .unique("launch", keep="first", maintain_order=True)
+    )
+    n, m = launches.height, blocking.height
+    time = np.concatenate(
+        (launches["launch_start_ns"].to_numpy(), (blocking["start_ns"] + blocking["dur_ns"]).to_numpy())
+    )
+    begin = np.concatenate((launches["launch_start_ns"].to_numpy(), blocking["start_ns"].to_numpy()))
+    thread = np.concatenate((launches["launch_thread"].to_numpy(), blocking["thread"].to_numpy())).astype(np.int64)
+    chain = np.array([threads[t] for t in thread.tolist()], dtype=np.int64)
+    kind = np.repeat((_LAUNCH, _BLOCK_END), (n, m))
+    order = np.lexsort((kind, time, chain))
+    time, begin, chain = time[order], begin[order], chain[order]
+    before = np.where(np.diff(chain, prepend=-1) == 0, np.arange(n + m) - 1, NONE)
+    idle_from = np.where(before == NONE, begin, time[before])
+    awaited, rest = np.full(n + m, NONE), np.zeros(n + m, np.int64)
+    blocked = kind[order] == _BLOCK_END
+    found, rests = _awaited(rows, blocking)
+    row = np.where(blocked, order - n, NONE)
+    awaited[blocked], rest[blocked] = found[row[blocked]], rests[row[blocked]]
+    begin = np.maximum(begin, idle_from)
+    rest = np.minimum(rest, time - begin)
+    launch = np.full(rows.height, NONE)
+    launch[launches["at"].to_numpy()[order[~blocked]]] = np.flatnonzero(~blocked)
+    return Calls(time, before, idle_from, begin, rest, awaited, row, chain), launch
+
+
+def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
+    """Per blocking call what it waited for, and what it lasted beyond.
+
+    The file does not say what a call waits for. It is taken to be the activity that ended last inside the call, of
+    those launched before it.
+    """
+    ends = rows["end_ns"].to_numpy()
+    launched = rows["launch_start_ns"].fill_null(-(2**62)).to_numpy()
+    starts = rows["start_ns"].to_numpy()
+    by_end = np.argsort(ends, kind="stable")
+    begin = blocking["start_ns"].to_numpy()
+    end = begin + blocking["dur_ns"].to_numpy()
+    at = np.searchsorted(ends[by_end], end, side="right") - 1
+    found = np.full(len(begin), NONE)
+    rest = end - begin
+    for i, last in enumerate(at.tolist()):
+        for one in by_end[last::-1] if last >= 0 else ():
+            if ends[one] <= begin[i]:
+                break
+            if launched[one] <= begin[i] and starts[one] < end[i]:
+                found[i], rest[i] = one, end[i] - ends[one]
+                break
+    return found, rest
+
+
+def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, int]:
+    start, dur = rows["start_ns"].to_numpy(), rows["dur_ns"].to_numpy()
+    end = start + dur
+    before = _before_on_stream(rows)
+    free = np.where(before == NONE, start, end[before])
+    called = np.where(launch == NONE, start, calls.time_ns[launch] if len(calls) else start)
+    returned = rows["launch_end_ns"].fill_null(2**62).to_numpy()
+    queued = (before != NONE) & (returned <= free)
+    met_idle = (launch != NONE) & (free <= called) & (before != NONE)
+    gap_typical = _typical(start - free, queued, _DEVICE_GAP_NS)
+    latency_typical = _typical(start - called, met_idle, _LATENCY_NS)
+    gap = np.minimum(start - free, gap_typical)
+    latency = np.minimum(start - called, latency_typical)
+    known = (before != NONE) | (launch != NONE)
+    expected = np.maximum(
+        np.where(before == NONE, -(2**62), free + gap), np.where(launch == NONE, -(2**62), called + latency)
+    )
+    late = np.where(known, start - expected, 0)
+    across = _ended_meanwhile(rows, end, np.where(late > 0, np.maximum(expected, free), start), start)
+    across_ns = np.where(across == NONE, 0, start - end[across])
+    alone = (late > 0) & (across == NONE)
+    by_launch = alone & (launch != NONE) & ~queued
+    latency = np.where(by_launch, start - called, latency)
+    by_stream = alone & ~by_launch
+    gap = np.where(by_stream, start - free, gap)
+    unexplained = np.where(by_stream & (launch != NONE), late, 0)
+    return (
+        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained),
+        gap_typical,
+        latency_typical,
+    )
+
+
+def _typical(delay: Int64, samples: Bool, default: int) -> int:
+    """The median of the sampled delays, the default where there are few."""
+    return int(np.median(delay[samples])) if samples.sum() >= _FEW else default
+
+
+def _before_on_stream(rows: pl.DataFrame) -> Int64:
+    """Per activity the one before it on its stream that ends last, `NONE` for the first."""
+    stream = rows.select("process", "device", "stream").with_row_index("at")
+    before = stream.select(pl.col("at").cast(pl.Int64).shift().over("process", "device", "stream"))["at"]
+    return before.fill_null(NONE).to_numpy()
+
+
+def _ended_meanwhile(rows: pl.DataFrame, end: Int64, after_ns: Int64, start: Int64) -> Int64:
+    """Per activity the one of another stream of its device that ended last in `[after, start]`, `NONE` without one."""
+    found = np.full(len(start), NONE)
+    device = rows.select(pl.struct("process", "device").rank("dense"))["process"].to_numpy()
+    stream = rows["stream"].fill_null(NONE).to_numpy()
+    for one in np.unique(device):
+        mine = np.flatnonzero(device == one)
+        if len(np.unique(stream[mine])) == 1:
+            continue
+        by_end = mine[np.argsort(end[mine], kind="stable")]
+        late = mine[after_ns[mine] < start[mine]]
+        at = np.searchsorted(end[by_end], start[late], side="right") - 1
+        for i, last in zip(late.tolist(), at.tolist(), strict=True):
+            for other in by_end[last::-1] if last >= 0 else ():
+                if end[other] < after_ns[i]:
+                    break
+                if stream[other] != stream[i] and start[other] < start[i]:
+                    found[i] = other
+                    break
+    return found

@@ -1,0 +1,35 @@
+"""Host threads that take turns: one works while the other waits, so that they shift together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from analyze.timeline.host import Host
+from analyze.timeline.intervals import Intervals, intersect, join
+
+_MEET = 0.05  # of a thread's own time: threads that work side by side for longer are independent
+
+
+def group_threads(host: Host, *threads: pl.Series) -> dict[int, int]:
+    """The group of each thread: threads whose ops and API calls never run side by side are one chain.
+
+    A training step goes back and forth between the main thread and autograd's: what delays one delays the other.
+    """
+    names: Iterable[int] = sorted({int(t) for series in threads for t in series.to_list()})
+    work = {thread: host.states(thread).grown[-1] for thread in names}
+    groups: list[Intervals] = []
+    found: dict[int, int] = {}
+    for thread in sorted(work, key=lambda t: (-work[t].total_ns, t)):
+        mine = work[thread]
+        at = next(
+            (i for i, group in enumerate(groups) if intersect(group, mine).total_ns <= _MEET * mine.total_ns), None
+        )
+        if at is None:
+            groups.append(mine)
+            at = len(groups) - 1
+        else:
+            groups[at] = join(groups[at], mine)
+        found[thread] = at
+    return found
