@@ -119,11 +119,8 @@ class Fusion:
 def measure_fusion(trace: Trace, found: Attribution) -> Fusion:
     """Evidence and chains over all devices."""
     total = found.total_ns
-    work = found.work.with_columns(
-        pl.col("category", "name").cast(pl.String), kernel=pl.col("kind").cast(pl.String) == "kernel"
-    ).with_columns(cast=_casts(trace, found))
-    links = _chain_links(work, _traffic(trace, found))
-    listed = tuple(_listed(links, total))
+    work = _told(found).with_columns(cast=casts(trace, found))
+    listed = tuple(_listed(chain_links(trace, found), total))
     return Fusion(
         tuple(_evidence(work, total)),
         listed,
@@ -132,6 +129,11 @@ def measure_fusion(trace: Trace, found: Attribution) -> Fusion:
         sum(c.count for c in listed),
         total,
     )
+
+
+def _told(found: Attribution) -> pl.DataFrame:
+    kernel = pl.col("kind").cast(pl.String) == "kernel"
+    return found.work.with_columns(pl.col("category", "name").cast(pl.String), kernel=kernel)
 
 
 def _evidence(work: pl.DataFrame, total: int) -> Iterator[Evidence]:
@@ -153,7 +155,7 @@ def _evidence(work: pl.DataFrame, total: int) -> Iterator[Evidence]:
             yield Evidence(kind, rows.height, ns, ns / total if total else 0.0)
 
 
-def _casts(trace: Trace, found: Attribution) -> pl.Series:
+def casts(trace: Trace, found: Attribution) -> pl.Series:
     """Per activity "autocast" for a change of type inside an op that autocast serves, "other" for one elsewhere."""
     work, tree = found.work, found.tree
     precision = work["precision"].fill_null("")
@@ -169,11 +171,11 @@ def _casts(trace: Trace, found: Attribution) -> pl.Series:
             kind[call] = "autocast" if around in _AUTOCAST else "other"
     copies = work["category"].cast(pl.String).is_in(["copy_layout", "elementwise"])
     unlinked = {True: "other", False: None}  # without an op only the kernel's own name tells
-    found_casts = [
+    told = [
         None if not copy else unlinked[p == "mixed"] if call is None else kind.get(call)
         for call, copy, p in zip(work["call"], copies, precision, strict=True)
     ]
-    return pl.Series(found_casts, dtype=pl.String)
+    return pl.Series(told, dtype=pl.String)
 
 
 def _changes_type(types: str | None) -> bool | None:
@@ -196,8 +198,8 @@ def _traffic(trace: Trace, found: Attribution) -> pl.Series:
     return sizes.set(again & sizes.is_not_null(), 0)
 
 
-def _chain_links(work: pl.DataFrame, size_bytes: pl.Series) -> pl.DataFrame:
-    """The kernels of all chains with the number of their chain.
+def chain_links(trace: Trace, found: Attribution) -> pl.DataFrame:
+    """The kernels of all chains with the number of their chain, `run`.
 
     On each stream, kernels of a chain follow each other without any other activity between them, and what comes
     before and after is heavy.
@@ -206,8 +208,9 @@ def _chain_links(work: pl.DataFrame, size_bytes: pl.Series) -> pl.DataFrame:
     light = pl.col("kernel") & pl.col("category").is_in(MEMORY_BOUND)
     stream = ["process", "device", "stream"]
     rows = (
-        work.with_columns(
-            size_bytes=size_bytes,
+        _told(found)
+        .with_columns(
+            size_bytes=_traffic(trace, found),
             role=pl.when(heavy).then(2).when(light).then(1).otherwise(0),
             step=pl.coalesce(pl.col("op").cast(pl.String), "category"),
         )

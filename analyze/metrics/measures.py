@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analyze.metrics.attribution import attribute
+from analyze.metrics.attribution import Attribution, attribute
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
@@ -21,8 +21,11 @@ from analyze.metrics.precision import PrecisionAudit, gpu_of, measure_precision
 from analyze.metrics.purpose import Purpose, measure_purpose
 from analyze.metrics.records import zero_share
 from analyze.metrics.roofline import Roofline, measure_roofline
+from analyze.metrics.savings import Savings
+from analyze.metrics.scenario import Bench
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.steps import Step, measure_steps
+from analyze.metrics.symptoms import Symptoms, measure_symptoms
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
 from analyze.notes import Notice
 from analyze.settings import Definitions
@@ -31,7 +34,9 @@ from analyze.timeline import (
     DeviceTimeline,
     Host,
     Intervals,
+    Selection,
     Wish,
+    build_schedule,
     device_timelines,
     join,
     partition_gaps,
@@ -65,6 +70,8 @@ class Measures:
         notices: what was odd.
         zero_share: share of rows with time 0 and length 0.
         lead: host time before the headline device's window, None without steps.
+        savings: what-ifs, replayed when asked for.
+        symptoms: what rules judge without a replay.
     """
 
     selection: str
@@ -86,6 +93,8 @@ class Measures:
     notices: tuple[Notice, ...]
     lead: Lead | None
     zero_share: float
+    savings: Savings
+    symptoms: Symptoms
 
 
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
@@ -111,6 +120,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     memory = measure_memory(trace, within, definitions.top)
     zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
+    numbered = _numbered(work, trace, selection)
+    bench = Bench(trace, host, build_schedule(trace, host), numbered, gpu, definitions, within, final) if main else None
     return Measures(
         selection=selection.label,
         devices=devices,
@@ -136,8 +147,16 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
             *memory.notices(),
         ),
         zero_share=zeros,
+        symptoms=measure_symptoms(trace, work),
+        savings=Savings(bench, lines[devices.index(main)] if main else None),
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )
+
+
+def _numbered(work: Attribution, trace: Trace, selection: Selection) -> Attribution:
+    """The selected activities with `at`, their row among all timed ones."""
+    at = selection.chosen.filter(trace.activities["timed"]).arg_true()
+    return Attribution(work.tree, work.work.with_columns(at=at.cast(pl.Int64)))
 
 
 _COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}

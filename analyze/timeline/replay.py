@@ -95,16 +95,15 @@ class Replay:
                 from the record tells how much of the run the graph explains.
         """
         order, _, work_place = self._order
-        host, device = (
-            self._host_edges(change or Change()),
-            self._device_edges(change or Change(), explained_only=explained_only),
-        )
+        wanted = change or Change()
+        host, device = self._host_edges(wanted), self._device_edges(wanted, explained_only=explained_only)
         edges = [np.concatenate(pair)[order].tolist() for pair in zip(host, device, strict=True)]
         times = _evaluate(edges)
         start = np.array(times, dtype=np.int64)[work_place] if len(work_place) else np.empty(0, np.int64)
-        return Run(start, start + self._durations(change or Change()))
+        return Run(start, start + self._durations(wanted))
 
     def _durations(self, change: Change) -> Int64:
+        """Duration per activity."""
         dur: Int64 = self.schedule.work.dur_ns.copy()
         for at, ns in change.durations.items():
             dur[at] = min(dur[at], ns)

@@ -1,0 +1,134 @@
+"""What the device could spare: precision, unfused attention, chains, casts, communication, dropout, short kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from analyze.metrics.fusion import casts, chain_links
+from analyze.metrics.precision import with_precision
+from analyze.metrics.scenario import Bench, Scenario, of_activities
+from analyze.metrics.symptoms import has_backward
+from analyze.timeline import Change
+from analyze.timeline.schedule import NONE
+
+_PRODUCTS = ("gemm", "convolution")
+_BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
+_WORTH = 1.25  # times faster: below it another precision is no advice
+_TERA = 10**12
+_ENOUGH_STEPS = 3  # to tell a collective's own time from its wait
+_HALF = ("bf16", "fp16")
+
+
+def fp32_products(bench: Bench) -> Scenario | None:
+    """GEMMs and convolutions on CUDA cores in fp32, at the ratio of the GPU's peaks."""
+    rows = _products(bench).filter((pl.col("precision") == "fp32") & ~pl.col("tensor_core").fill_null(value=True))
+    peaks = bench.gpu.flops_per_s if bench.gpu else {}
+    better = next((p for p in ("tf32", *_HALF) if peaks.get(p, 0) > _WORTH * peaks.get("fp32", 0) > 0), None)
+    return _faster(bench, rows, "fp32", better)
+
+
+def asked_precision(bench: Bench) -> Scenario | None:
+    """GEMMs and convolutions that ran in a slower precision than was asked for, at the ratio of the GPU's peaks."""
+    recorded = bench.trace.metadata.recorded
+    if recorded is None or recorded.precision not in ("tf32", *_HALF):
+        return None
+    slower = {"tf32": ("fp32",), "fp16": ("fp32", "tf32"), "bf16": ("fp32", "tf32")}[recorded.precision]
+    rows = _products(bench).filter(pl.col("precision").is_in(slower))
+    if recorded.precision == "tf32":
+        rows = rows.filter(~pl.col("tensor_core").fill_null(value=False))  # 3xTF32 is a choice of its own
+    return _faster(bench, rows, str(rows["precision"].mode()[0]) if rows.height else "", recorded.precision)
+
+
+def _products(bench: Bench) -> pl.DataFrame:
+    rows = with_precision(bench.trace, bench.work)
+    return rows.with_columns(pl.col("name", "op").cast(pl.String)).filter(pl.col("category").is_in(_PRODUCTS))
+
+
+def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> Scenario | None:
+    """The rows at the peak of a better precision; without known peaks nothing changes and the note is empty."""
+    peaks = bench.gpu.flops_per_s if bench.gpu else {}
+    before, after = peaks.get(used, 0), peaks.get(better or "", 0)
+    if not before or not after or bench.gpu is None or better is None:
+        return of_activities(rows, Change())
+    new = rows["dur_ns"].to_numpy() * before // after
+    note = f"{bench.gpu.name}: {before / _TERA:g} TFLOP/s in {used}, {after / _TERA:g} in {better}"
+    return of_activities(rows, bench.shortened(rows, new), note)
+
+
+def unfused_attention(bench: Bench) -> Scenario | None:
+    """Softmax, masks and scaling of attention that is not fused; its products stay."""
+    rows = bench.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
+    if not {"softmax", "gemm"} <= set(rows["category"]):
+        return None
+    gone = rows.filter(pl.col("category").is_in(_BETWEEN))
+    return of_activities(gone, _without(bench, gone))
+
+
+def fusible_chains(bench: Bench) -> Scenario | None:
+    """Chains of memory-bound kernels, each replaced by one pass that takes as long as its longest kernel."""
+    links = chain_links(bench.trace, bench.work).with_columns(pl.col("name", "op").cast(pl.String))
+    if not links.height:
+        return None
+    longest = links.with_columns(rank=pl.col("dur_ns").rank("ordinal", descending=True).over("run"))
+    gone = longest.filter(pl.col("rank") > 1)
+    scenario = of_activities(links, _without(bench, gone))
+    return scenario and Scenario(scenario.change, int(links["run"].n_unique()), scenario.time_ns, scenario.places)
+
+
+def autocast_casts(bench: Bench) -> Scenario | None:
+    """Kernels that change types for autocast."""
+    rows = bench.rows.with_columns(cast=casts(bench.trace, bench.work)).filter(pl.col("cast") == "autocast")
+    return of_activities(rows, _without(bench, rows))
+
+
+def communication(bench: Bench) -> Scenario | None:
+    """Collectives, hidden behind computation as a whole."""
+    rows = bench.rows.filter(pl.col("category") == "communication")
+    return of_activities(rows, bench.shortened(rows))
+
+
+def collective_waits(bench: Bench) -> Scenario | None:
+    """Collectives that last longer in some steps than in others: at the time of their shortest step.
+
+    The k-th launch of one collective is the same message in every step; what it lasts beyond its shortest time is
+    waiting for another rank.
+    """
+    steps = bench.trace.steps
+    rows = bench.rows.filter((pl.col("category") == "communication") & pl.col("launch_start_ns").is_not_null())
+    if steps.height < _ENOUGH_STEPS or not rows.height:
+        return None
+    at = np.searchsorted(steps["start_ns"].to_numpy(), rows["launch_start_ns"].to_numpy(), side="right") - 1
+    rows = rows.with_columns(step=pl.Series(at)).filter(pl.col("step") >= 0)
+    rows = rows.with_columns(turn=pl.int_range(pl.len()).over("device", "name", "step"))
+    rows = rows.with_columns(
+        own_ns=pl.col("dur_ns").min().over("device", "name", "turn"),
+        seen=pl.len().over("device", "name", "turn"),
+    )
+    waited = rows.filter((pl.col("seen") >= _ENOUGH_STEPS) & (pl.col("dur_ns") > pl.col("own_ns")))
+    told = waited.with_columns(dur_ns=pl.col("dur_ns") - pl.col("own_ns"))
+    return of_activities(told, bench.shortened(waited, waited["own_ns"].to_numpy()))
+
+
+def dropout(bench: Bench) -> Scenario | None:
+    """Dropout kernels in a file without a backward pass."""
+    if has_backward(bench.trace):
+        return None
+    by_name = pl.col("name").str.contains("(?i)dropout") | pl.col("op").fill_null("").str.contains("dropout")
+    rows = bench.rows.filter((pl.col("kind") == "kernel") & by_name)
+    return of_activities(rows, _without(bench, rows))
+
+
+def short_kernels(bench: Bench) -> Scenario | None:
+    """The gaps between short kernels that follow each other on a stream."""
+    work, limit = bench.schedule.work, bench.definitions.short_kernel_ns
+    kernel = bench.schedule.activities["kind"].cast(pl.String).to_numpy() == "kernel"
+    short = kernel & (work.dur_ns < limit)
+    follows = short & (work.before != NONE) & np.append(short, False)[work.before]
+    rows = bench.rows.filter(pl.Series(follows).gather(bench.rows["at"])) if bench.rows.height else bench.rows
+    return of_activities(rows, Change(gaps=dict.fromkeys(rows["at"].to_list(), 0)))
+
+
+def _without(bench: Bench, rows: pl.DataFrame) -> Change:
+    """The activities gone, with the gap before each."""
+    return bench.shortened(rows) | Change(gaps=dict.fromkeys(rows["at"].to_list(), 0))

@@ -1,0 +1,206 @@
+"""What the host could spare: waits, input work, launches, allocations, first use, the profiler's own time."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from analyze.metrics.frames import own_frames
+from analyze.metrics.scenario import Bench, Scenario, places
+from analyze.timeline import Change, Intervals, intersect, join, subtract, union
+from analyze.timeline.host import ThreadStates
+from analyze.timeline.intervals import NOTHING, Int64
+from analyze.timeline.schedule import NONE
+from analyze.trace import innermost_rows, timed_rows
+
+_SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
+_LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
+_ALLOCATION = (
+    r"^(cuda|hip)(Malloc|Free|HostAlloc|MallocHost|FreeHost|HostMalloc|HostFree|ExtMallocWithFlags)(Pitch|Managed|3D)?$"
+    r"|^cu(MemAlloc|MemFree|MemMap|MemUnmap|MemCreate|MemRelease|MemSetAccess|MemAddressReserve)(_v\d)?$"
+)
+_LAZY = ("Lazy Function Loading", "Runtime Triggered Module Loading")
+_COMPILING = r"dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark|async_compile\.wait"
+_INBOUND = r"HtoD|HostToDevice"
+
+
+def waits(bench: Bench, kind: str) -> Scenario | None:
+    """Blocking calls of one kind that return at once.
+
+    Args:
+        bench: the run.
+        kind: "copy" waits for a copy to the device, "op" stands inside an op or reads a result, "explicit" is a
+            synchronisation that the program asked for outside ops.
+    """
+    calls = _blocking(bench).filter(pl.col("waits_for") == kind)
+    if not calls.height:
+        return None
+    copying = calls["name"].str.contains("(?i)memcpy")
+    remains = np.where(copying.to_numpy(), _usual_call_ns(bench), 0)
+    change = Change(at_once=dict(zip(calls["row"].to_list(), remains.tolist(), strict=True)))
+    frames = own_frames(bench.trace, calls["thread"], calls["start_ns"])
+    where = [frame or trigger for frame, trigger in zip(frames, calls["trigger"], strict=True)]
+    rows = calls.with_columns(where=pl.Series(where, dtype=pl.String), time_ns="dur_ns")
+    return Scenario(change, calls.height, int(calls["dur_ns"].sum()), places(rows))
+
+
+def _blocking(bench: Bench) -> pl.DataFrame:
+    """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for`."""
+    calls, blocking = bench.schedule.calls, bench.host.blocking.with_row_index("row")
+    at = np.flatnonzero(calls.blocking != NONE)
+    awaited = np.full(blocking.height, NONE)
+    awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], _launched_before(bench, at))
+    copies = bench.schedule.activities.select(
+        inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(_INBOUND)
+    )["inbound"]
+    inbound = np.append(copies.fill_null(value=False).to_numpy(), False)[awaited]
+    ops = timed_rows(bench.trace.ops)
+    found = innermost_rows(ops, blocking["thread"], blocking["start_ns"])
+    trigger = ops["name"].gather(found) if ops.height else pl.Series([None] * blocking.height, dtype=pl.String)
+    name = pl.col("name").cast(pl.String)
+    inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")
+    table = blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
+    table = table.with_columns(
+        waits_for=pl.when("inbound").then(pl.lit("copy")).when(inside).then(pl.lit("op")).otherwise(pl.lit("explicit"))
+    ).filter(pl.col("row") != (NONE if bench.final is None else bench.final))
+    return table.filter(pl.col("start_ns").is_between(*bench.within)) if bench.within else table
+
+
+def _launched_before(bench: Bench, at: Int64) -> Int64:
+    """The activity that was launched right before each call: a wait that found it done was meant for it."""
+    launch = bench.schedule.work.launch
+    activity = np.full(len(bench.schedule.calls) + 1, NONE)
+    activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
+    before: Int64 = activity[bench.schedule.calls.before[at]]
+    return before
+
+
+def _usual_call_ns(bench: Bench) -> int:
+    """Median length of a launch call that does not block."""
+    launching = timed_rows(bench.trace.runtime).filter(pl.col("name").cast(pl.String).str.contains(_LAUNCH_CALL))
+    middle = launching["dur_ns"].median()
+    return int(middle) if isinstance(middle, int | float) else 0
+
+
+def input_work(bench: Bench) -> Scenario | None:
+    """DataLoader work on launching threads, moved off them."""
+    loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
+    rows = timed_rows(pl.concat([bench.trace.ranges, bench.trace.ops.select(bench.trace.ranges.columns)]))
+    rows = rows.filter(pl.col("name").cast(pl.String).str.contains("(?i)dataloader"))
+    return _of_rows(bench, loading, rows)
+
+
+def python_work(bench: Bench) -> Scenario | None:
+    """Long stretches of the launching threads outside ops and API calls, moved off them."""
+    calls, states = bench.schedule.calls, _chain_states(bench, _OP)
+    busy = join(_warm_intervals(bench), bench.host.profiler)
+    gone: dict[int, Intervals] = {}
+    for chain, used in states.items():
+        mine = (calls.chain == chain) & (calls.before != NONE)
+        between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
+        free = subtract(subtract(between, used), busy)
+        long = free.end_ns - free.start_ns > bench.definitions.long_gap_ns
+        gone[chain] = _inside(bench, Intervals(free.start_ns[long], free.end_ns[long]))
+    thread = {chain: thread for thread, chain in sorted(bench.schedule.threads.items(), reverse=True)}
+    rows = pl.concat(
+        [
+            pl.DataFrame({"start_ns": g.start_ns, "time_ns": g.end_ns - g.start_ns, "thread": [thread[c]] * len(g)})
+            for c, g in gone.items()
+        ]
+        or [pl.DataFrame(schema={"start_ns": pl.Int64, "time_ns": pl.Int64, "thread": pl.Int64})]
+    )
+    if not rows.height:
+        return None
+    frames = own_frames(bench.trace, rows["thread"], rows["start_ns"] + rows["time_ns"] // 2)
+    named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=pl.Series(frames, dtype=pl.String))
+    return Scenario(Change(host=gone), rows.height, int(rows["time_ns"].sum()), places(named))
+
+
+def launch_work(bench: Bench) -> Scenario | None:
+    """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
+    calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
+    kept = join(_warm_intervals(bench), bench.host.profiler)
+    gone: dict[int, Intervals] = {}
+    for chain, loading in _chain_states(bench, _LOADING).items():
+        mine = (calls.chain == chain) & (calls.before != NONE)
+        mine &= calls.idle_to_ns - calls.idle_from_ns <= limit
+        between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
+        gone[chain] = _inside(bench, subtract(between, join(loading, kept)))
+    total = sum(g.total_ns for g in gone.values())
+    return Scenario(Change(host=gone), int((calls.blocking == NONE).sum()), total, ()) if total else None
+
+
+def allocations(bench: Bench) -> Scenario | None:
+    """Calls that get memory from the driver or give it back."""
+    name = pl.col("name").cast(pl.String)
+    return _of_calls(bench, timed_rows(bench.trace.runtime).filter(name.str.contains(_ALLOCATION)))
+
+
+def first_use(bench: Bench) -> Scenario | None:
+    """Long launch calls, module loading and compilation: what only the first iterations do."""
+    warm = _warm_intervals(bench)
+    if not len(warm):
+        return None
+    gone = dict.fromkeys(bench.schedule.threads, warm)
+    return _of_rows(bench, gone, _warm_rows(bench))
+
+
+def profiler_time(bench: Bench) -> Scenario | None:
+    """The profiler's own overhead on the host."""
+    if not len(bench.host.profiler):
+        return None
+    gone = dict.fromkeys(bench.schedule.threads, bench.host.profiler)
+    rows = bench.trace.overhead.with_columns(thread=pl.lit(0, pl.UInt32))
+    return _of_rows(bench, gone, timed_rows(rows))
+
+
+def _warm_rows(bench: Bench) -> pl.DataFrame:
+    name, columns = pl.col("name").cast(pl.String), ["start_ns", "dur_ns", "name", "thread"]
+    launching = timed_rows(bench.trace.runtime).filter(
+        name.str.contains(_LAUNCH_CALL) & (pl.col("dur_ns") > bench.definitions.long_gap_ns)
+    )
+    lazy = timed_rows(bench.trace.overhead).filter(name.is_in(_LAZY)).with_columns(thread=pl.lit(0, pl.UInt32))
+    compiling = timed_rows(bench.trace.ranges).filter(name.str.contains(_COMPILING))
+    return pl.concat([part.select(columns) for part in (launching, lazy, compiling)])
+
+
+def _warm_intervals(bench: Bench) -> Intervals:
+    rows = _warm_rows(bench)
+    start = rows["start_ns"].to_numpy()
+    return union(start, start + rows["dur_ns"].to_numpy())
+
+
+def _of_calls(bench: Bench, rows: pl.DataFrame) -> Scenario | None:
+    gone = {}
+    for thread in rows["thread"].unique().to_list():
+        mine = rows.filter(pl.col("thread") == thread)
+        start = mine["start_ns"].to_numpy()
+        gone[int(thread)] = union(start, start + mine["dur_ns"].to_numpy())
+    return _of_rows(bench, gone, rows.filter(pl.col("thread").is_in(list(bench.schedule.threads))))
+
+
+def _of_rows(bench: Bench, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
+    """Host time that vanishes, told by the rows that it comes from."""
+    if bench.within:
+        rows = rows.filter(pl.col("start_ns").is_between(*bench.within))
+    if not rows.height or not any(len(g) for g in gone.values()):
+        return None
+    frames = own_frames(bench.trace, rows["thread"], rows["start_ns"] + rows["dur_ns"] // 2)
+    named = rows.with_columns(where=pl.Series(frames, dtype=pl.String), time_ns="dur_ns")
+    return Scenario(bench.host_change(gone), rows.height, int(rows["dur_ns"].sum()), places(named))
+
+
+def _states(bench: Bench) -> dict[int, ThreadStates]:
+    return {thread: bench.host.states(thread) for thread in bench.schedule.threads}
+
+
+def _chain_states(bench: Bench, upto: int) -> dict[int, Intervals]:
+    """Per chain of threads the instants in the first states, up to one of them."""
+    found: dict[int, Intervals] = {}
+    for thread, chain in bench.schedule.threads.items():
+        found[chain] = join(found.get(chain, NOTHING), bench.host.states(thread).grown[upto])
+    return found
+
+
+def _inside(bench: Bench, intervals: Intervals) -> Intervals:
+    return intervals if bench.selected is None else intersect(intervals, bench.selected)

@@ -1,0 +1,143 @@
+"""What the window would lose if a cost were gone: replays of the recorded run, alone and together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from analyze.metrics import device_changes, host_changes
+from analyze.metrics.scenario import Bench, Builder, Scenario
+from analyze.timeline import Change, DeviceTimeline, Replay
+from analyze.timeline.schedule import Bool
+
+WITHHELD = 0.05  # of the window: where the replay explains the record no better, no saving is stated
+DOUBTED = 0.01  # of the window: from here on the deviation is printed with the savings
+_GAPS_TOLD = 5
+
+BUILDERS: dict[str, Builder] = {
+    "input": host_changes.input_work,
+    "python": host_changes.python_work,
+    "copies": lambda bench: host_changes.waits(bench, "copy"),
+    "waits": lambda bench: host_changes.waits(bench, "op"),
+    "explicit-waits": lambda bench: host_changes.waits(bench, "explicit"),
+    "launches": host_changes.launch_work,
+    "allocations": host_changes.allocations,
+    "first-use": host_changes.first_use,
+    "profiler": host_changes.profiler_time,
+    "fp32-products": device_changes.fp32_products,
+    "asked-precision": device_changes.asked_precision,
+    "attention": device_changes.unfused_attention,
+    "chains": device_changes.fusible_chains,
+    "casts": device_changes.autocast_casts,
+    "communication": device_changes.communication,
+    "collective-waits": device_changes.collective_waits,
+    "dropout": device_changes.dropout,
+    "short-kernels": device_changes.short_kernels,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShrunkGap:
+    """A gap of the record that a replay shortens.
+
+    Attributes:
+        start_ns: its start on the file's own clock.
+        length_ns: its length.
+        saved_ns: how much of it the replay does without.
+        next: name of the activity that ended it.
+    """
+
+    start_ns: int
+    length_ns: int
+    saved_ns: int
+    next: str
+
+
+class Savings:
+    """Replays on the headline device. Without a device nothing can be saved.
+
+    Attributes:
+        window_ns: the recorded window.
+    """
+
+    def __init__(self, bench: Bench | None, line: DeviceTimeline | None) -> None:
+        self._bench = bench
+        self._line = line
+        self.window_ns = line.window_ns if line else 0
+        self._scenarios: dict[str, Scenario | None] = {}
+        self._windows: dict[Change | tuple[str, ...], int] = {}
+
+    def scenario(self, name: str) -> Scenario | None:
+        """The cost and its removal, None where the run has none of it."""
+        if name not in self._scenarios:
+            self._scenarios[name] = BUILDERS[name](self._bench) if self._bench else None
+        return self._scenarios[name]
+
+    def saved_ns(self, *names: str, after: tuple[str, ...] = ()) -> int:
+        """What removing some costs together takes off the window, others being gone already; not below 0."""
+        return max(self._window(after) - self._window((*after, *names)), 0)
+
+    def _window(self, names: tuple[str, ...]) -> int:
+        key = tuple(sorted({name for name in names if self.scenario(name)}))
+        if key not in self._windows:
+            change = Change()
+            for name in key:
+                scenario = self.scenario(name)
+                change = change | scenario.change if scenario else change
+            self._windows[key] = self._replay.run(change).window_ns(self._mine) if self._bench else 0
+        return self._windows[key]
+
+    @cached_property
+    def deviation(self) -> float:
+        """How far the unchanged run is from the record where the file holds no reason for a delay, share of window."""
+        if self._bench is None or not self.window_ns:
+            return 0.0
+        explained = self._replay.run(explained_only=True).window_ns(self._mine)
+        return abs(self.window_ns - explained) / self.window_ns
+
+    @cached_property
+    def _replay(self) -> Replay:
+        assert self._bench is not None
+        return Replay(self._bench.schedule)
+
+    @cached_property
+    def _mine(self) -> Bool:
+        """The activities that the window is about."""
+        assert self._bench is not None
+        assert self._line is not None
+        rows = self._bench.rows
+        process = pl.col("process").cast(pl.String).fill_null("") == self._line.process
+        own = rows.filter(process & (pl.col("device") == self._line.device) & (pl.col("dur_ns") > 0))
+        mask = np.zeros(len(self._bench.schedule.work), dtype=np.bool_)
+        mask[own["at"].to_numpy()] = True
+        return mask
+
+    def gaps(self, *names: str) -> tuple[ShrunkGap, ...]:
+        """The recorded gaps that a removal shortens most, most first."""
+        if self._bench is None or self._line is None:
+            return ()
+        mine = np.flatnonzero(self._mine)
+        change = Change()
+        for name in names:
+            scenario = self.scenario(name)
+            change = change | scenario.change if scenario else change
+        before, after = self._replay.run(), self._replay.run(change)
+        idle = []
+        for run in (before, after):
+            start, reach = run.start_ns[mine], np.maximum.accumulate(run.end_ns[mine])
+            idle.append(np.maximum(start - np.concatenate((start[:1], reach[:-1])), 0))
+        saved = idle[0] - idle[1]
+        most = [i for i in np.argsort(-saved, kind="stable")[:_GAPS_TOLD].tolist() if saved[i] > 0]
+        names_of = self._bench.schedule.activities["name"].cast(pl.String)
+        return tuple(
+            ShrunkGap(
+                int(before.start_ns[mine[i]] - idle[0][i]),
+                int(idle[0][i]),
+                int(saved[i]),
+                names_of[int(mine[i])] or "",
+            )
+            for i in most
+        )

@@ -1,0 +1,144 @@
+"""What could be removed from a run, and where it stands: the common shape of all what-ifs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from analyze.gpus import Gpu
+from analyze.metrics.attribution import Attribution
+from analyze.settings import Definitions
+from analyze.timeline import Change, Host, Intervals, Schedule, intersect, union
+from analyze.timeline.intervals import Int64
+from analyze.timeline.schedule import Bool
+from analyze.trace import Trace
+
+_PLACES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a cost arises.
+
+    Attributes:
+        name: API call, kernel, op or range.
+        where: the Python frame or the op around it, empty where neither was recorded.
+        count: how many.
+        time_ns: their time added up.
+        at_ns: start of the longest one, on the file's own clock.
+    """
+
+    name: str
+    where: str
+    count: int
+    time_ns: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A cost and its removal.
+
+    Attributes:
+        change: what is removed.
+        count: how many calls, activities or stretches of host time.
+        time_ns: their time added up.
+        places: where they are, most time first.
+        note: what the new times rest on, where they are not zero.
+    """
+
+    change: Change
+    count: int
+    time_ns: int
+    places: tuple[Place, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything that scenarios are made from.
+
+    Attributes:
+        trace: the trace.
+        host: its host side.
+        schedule: who waits for whom.
+        work: the selected activities with op and purpose; `at` is their row in `schedule.activities`.
+        gpu: model of the headline device, None when it is not known.
+        definitions: limits.
+        within: host interval of the selection, None for everything.
+        final: row of `host.blocking` with the profiler's own synchronisation, None without one.
+    """
+
+    trace: Trace
+    host: Host
+    schedule: Schedule
+    work: Attribution
+    gpu: Gpu | None
+    definitions: Definitions
+    within: tuple[int, int] | None
+    final: int | None
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """The selected activities with `at`, names and categories as text."""
+        return self.work.work.with_columns(pl.col("name", "category", "kind", "op").cast(pl.String))
+
+    @cached_property
+    def selected(self) -> Intervals | None:
+        """The selection on the host, None for everything."""
+        return union(np.array([self.within[0]]), np.array([self.within[1]])) if self.within else None
+
+    def host_change(self, by_thread: dict[int, Intervals]) -> Change:
+        """Host time that vanishes from the threads that launch or block, inside the selection."""
+        chains: dict[int, list[Intervals]] = {}
+        for thread, gone in by_thread.items():
+            if thread in self.schedule.threads and len(gone):
+                inside = gone if self.selected is None else intersect(gone, self.selected)
+                chains.setdefault(self.schedule.threads[thread], []).append(inside)
+        return Change(host={c: union(*_ends(sets)) for c, sets in chains.items()})
+
+    def shortened(self, rows: pl.DataFrame, new_ns: Int64 | None = None) -> Change:
+        """Activities with new durations, none at all where not given."""
+        new = np.zeros(rows.height, np.int64) if new_ns is None else new_ns
+        return Change(durations=dict(zip(rows["at"].to_list(), new.tolist(), strict=True)))
+
+
+Builder = Callable[[Bench], Scenario | None]
+
+
+def _ends(sets: list[Intervals]) -> tuple[Int64, Int64]:
+    return np.concatenate([s.start_ns for s in sets]), np.concatenate([s.end_ns for s in sets])
+
+
+def places(rows: pl.DataFrame) -> tuple[Place, ...]:
+    """The worst places of rows with `name`, `where`, `time_ns` and `start_ns`."""
+    grouped = (
+        rows.group_by(pl.col("name").cast(pl.String).fill_null(""), pl.col("where").cast(pl.String).fill_null(""))
+        .agg(
+            count=pl.len(),
+            time_ns=pl.col("time_ns").sum(),
+            at_ns=pl.col("start_ns").sort_by("time_ns", "start_ns", descending=[True, False]).first(),
+        )
+        .sort("time_ns", "name", "where", descending=[True, False, False])
+        .head(_PLACES)
+    )
+    return tuple(Place(**row) for row in grouped.iter_rows(named=True))
+
+
+def of_activities(rows: pl.DataFrame, change: Change, note: str = "") -> Scenario | None:
+    """The scenario of some activities, None without any."""
+    if not rows.height:
+        return None
+    where = places(rows.select("name", "start_ns", time_ns="dur_ns", where="op"))
+    return Scenario(change, rows.height, int(rows["dur_ns"].sum()), where, note)
+
+
+def mask_of(rows: pl.DataFrame, total: int) -> Bool:
+    """Which of all activities the rows are."""
+    mask = np.zeros(total, dtype=np.bool_)
+    mask[rows["at"].to_numpy()] = True
+    return mask

@@ -1,0 +1,66 @@
+"""Signs that need no replay: grids that do not fill the device, and a graph that is recorded for no backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyze.metrics.attribution import Attribution
+from analyze.trace import Trace
+
+_BACKWARD = r"^autograd::engine::|Backward\d*$"
+_TRAINING_NORM = r"(?i)batch_?norm_(collect_statistics|stats|transform_input|backward)|bn_fw_tr|BatchNormFwdTrain"
+
+
+@dataclass(frozen=True, slots=True)
+class Symptoms:
+    """Signs, over all devices.
+
+    Attributes:
+        kernel_ns: durations of the kernels whose grid and device size are recorded; 0 where neither is.
+        underfilled_ns: of them, of kernels with fewer blocks than the device has multiprocessors.
+        backward: the file holds a backward pass.
+        graph_ops: ops that record a graph for a backward pass.
+        ops: timed framework ops.
+        norm_kernels: kernels of batch normalization in training mode.
+    """
+
+    kernel_ns: int
+    underfilled_ns: int
+    backward: bool
+    graph_ops: int
+    ops: int
+    norm_kernels: int
+
+
+def has_backward(trace: Trace) -> bool:
+    """Whether a backward pass is in the file."""
+    return bool(trace.ops["name"].cast(pl.String).str.contains(_BACKWARD).any())
+
+
+def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
+    """The signs in the selection's kernels and the file's ops."""
+    kernels = found.work.filter(pl.col("kind").cast(pl.String) == "kernel")
+    sized = _with_blocks(trace, kernels)
+    return Symptoms(
+        kernel_ns=int(sized["dur_ns"].sum()),
+        underfilled_ns=int(sized.filter(pl.col("blocks") < pl.col("sms"))["dur_ns"].sum()),
+        backward=has_backward(trace),
+        graph_ops=int(trace.ops["sequence"].is_not_null().sum()),
+        ops=trace.ops.height,
+        norm_kernels=int(kernels["name"].cast(pl.String).str.contains(_TRAINING_NORM).sum()),
+    )
+
+
+def _with_blocks(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+    """The kernels with `blocks` of their grid and `sms` of their device, where both are known."""
+    sizes = {d.id: d.multiprocessors for d in trace.metadata.devices}
+    common = set(sizes.values())
+    only = common.pop() if len(common) == 1 else 0
+    numbers = pl.col("grid").cast(pl.String).str.extract_all(r"\d+").list.eval(pl.element().cast(pl.Int64).product())
+    sized = kernels.with_columns(
+        blocks=numbers.list.first(),
+        sms=pl.col("device").replace_strict(sizes, default=only, return_dtype=pl.Int64),
+    )
+    return sized.filter((pl.col("sms") > 0) & pl.col("blocks").is_not_null() & (pl.col("blocks") > 0))
