@@ -1,5 +1,6 @@
 """Measures become judgements: pure functions of measures, no frames."""
 
+from analyze.findings.diagnose import diagnose
 from analyze.findings.finding import (
     SEVERITIES,
     Diagnosis,
@@ -10,20 +11,25 @@ from analyze.findings.finding import (
     Severity,
     Unmeasured,
 )
+from analyze.findings.rule import Rule
+from analyze.findings.rules import RULES
 from analyze.findings.states import State, window_states
 from analyze.findings.verdict import Verdict, judge
 
 __all__ = [
+    "RULES",
     "SEVERITIES",
     "Diagnosis",
     "Finding",
     "Outcome",
     "Passed",
+    "Rule",
     "Saving",
     "Severity",
     "State",
     "Unmeasured",
     "Verdict",
+    "diagnose",
     "judge",
     "window_states",
 ]

@@ -46,21 +46,21 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
     if device is None or device.window_ns == 0:
         return _without_device(measures)
     states = window_states(device)
-    doubt = _doubt(measures, device, definitions, cut=cut)
-    judged = sorted((s for s in states if s.verdict and not (doubt and s.idle)), key=lambda s: -s.ns)
+    doubted = doubt(measures, device, definitions, cut=cut)
+    judged = sorted((s for s in states if s.verdict and not (doubted and s.idle)), key=lambda s: -s.ns)
     first, second = judged[0], judged[1]
     share = first.ns / device.window_ns
     printed = state_percents(states)
     sentences = (
         _busy_sentence(device, printed),
-        *_idle_sentences(device, states, printed, () if doubt else measures.gaps),
+        *_idle_sentences(device, states, printed, () if doubted else measures.gaps),
     )
     if share >= definitions.headline_share:
         rule = f"{first.name} has {printed[first.id]} of the window, at least "
         return Verdict(first.verdict, share, sentences, rule + percent(definitions.headline_share))
-    if doubt:
+    if doubted:
         return Verdict(
-            "not-judged", 0.0, (*sentences, doubt), "no judgement on idle time: the records do not support it"
+            "not-judged", 0.0, (*sentences, doubted), "no judgement on idle time: the records do not support it"
         )
     both = f"{first.name} {printed[first.id]} and {second.name} {printed[second.id]} of the window"
     rule = f"no state has {percent(definitions.headline_share)} of the window; the largest two are named"
@@ -89,7 +89,7 @@ def _without_device(measures: Measures) -> Verdict:
     return Verdict("no-gpu-activity", 0.0, (sentence,), "the file has no kernel, copy or memset with a time")
 
 
-def _doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, cut: bool) -> str:
+def doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, cut: bool) -> str:
     """Why idle time cannot be judged, or nothing."""
     if measures.launches.complete_share < definitions.complete_share and not measures.launches.capture:
         return "Device records incomplete: no advice on idle time."

@@ -43,7 +43,7 @@ from analyze.timeline import (
     select,
 )
 from analyze.timeline.intervals import NOTHING
-from analyze.trace import Trace
+from analyze.trace import Recorded, Trace
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class Measures:
         lead: host time before the headline device's window, None without steps.
         savings: what-ifs, replayed when asked for.
         symptoms: what rules judge without a replay.
+        recorded: what `capture` stored in the file, None in other files.
     """
 
     selection: str
@@ -95,6 +96,7 @@ class Measures:
     zero_share: float
     savings: Savings
     symptoms: Symptoms
+    recorded: Recorded | None
 
 
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
@@ -148,6 +150,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         ),
         zero_share=zeros,
         symptoms=measure_symptoms(trace, work),
+        recorded=trace.metadata.recorded,
         savings=Savings(bench, lines[devices.index(main)] if main else None),
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )

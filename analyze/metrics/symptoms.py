@@ -24,6 +24,7 @@ class Symptoms:
         graph_ops: ops that record a graph for a backward pass.
         ops: timed framework ops.
         norm_kernels: kernels of batch normalization in training mode.
+        memory_bytes: memory of the devices, 0 where not recorded or where they differ.
     """
 
     kernel_ns: int
@@ -32,6 +33,7 @@ class Symptoms:
     graph_ops: int
     ops: int
     norm_kernels: int
+    memory_bytes: int
 
 
 def has_backward(trace: Trace) -> bool:
@@ -43,6 +45,7 @@ def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
     """The signs in the selection's kernels and the file's ops."""
     kernels = found.work.filter(pl.col("kind").cast(pl.String) == "kernel")
     sized = _with_blocks(trace, kernels)
+    sizes = {device.memory_bytes for device in trace.metadata.devices}
     return Symptoms(
         kernel_ns=int(sized["dur_ns"].sum()),
         underfilled_ns=int(sized.filter(pl.col("blocks") < pl.col("sms"))["dur_ns"].sum()),
@@ -50,6 +53,7 @@ def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
         graph_ops=int(trace.ops["sequence"].is_not_null().sum()),
         ops=trace.ops.height,
         norm_kernels=int(kernels["name"].cast(pl.String).str.contains(_TRAINING_NORM).sum()),
+        memory_bytes=sizes.pop() if len(sizes) == 1 else 0,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from analyze.blocks import Breakdown, Column, Kind, Page, Part, Section, Stat, Table
-from analyze.findings import Diagnosis, Verdict, judge, window_states
+from analyze.findings import Verdict, diagnose, judge, window_states
 from analyze.metrics import (
     DeviceTime,
     Measures,
@@ -49,6 +49,7 @@ def build_report(
     range: str | None = None,  # noqa: A002 - the option's own name
     definitions: Definitions | None = None,
     ops: OpsView | None = None,
+    limits: Mapping[str, float] | None = None,
 ) -> Report:
     """Measure a trace and judge it.
 
@@ -58,6 +59,7 @@ def build_report(
         range: name of a user range to account for instead.
         definitions: limits and list lengths; the defaults where None.
         ops: how ops are sorted and grouped; the defaults where None.
+        limits: limits by rule id where they are not the rules' own.
 
     Raises:
         SelectionError: no such steps or range.
@@ -72,7 +74,7 @@ def build_report(
         version=program,
         trace=info,
         verdict=verdict,
-        diagnosis=Diagnosis(),
+        diagnosis=diagnose(measures, definitions, cut=trace.recording.cut, limits=limits),
         measures=measures,
         metrics=_metrics(measures, device),
         page=Page(

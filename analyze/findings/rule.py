@@ -1,0 +1,165 @@
+"""The common shape of rules: a question, a limit, texts, and a check on the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from analyze.blocks import Column, Kind, Table
+from analyze.findings.finding import Finding, Outcome, Passed, Saving, Severity, Unmeasured
+from analyze.metrics import DeviceTime, Measures
+from analyze.metrics.savings import DOUBTED, WITHHELD
+from analyze.metrics.scenario import Place, Scenario
+from analyze.units import percent
+
+HIGH, MEDIUM = 0.10, 0.03  # of the window: what a saving must reach to be called so
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        id: stable name.
+        asks: the question that it answers, as a sentence.
+        limit: the share of the window that a saving must reach to be told; another share where `of` says so.
+        of: what the limit is a share of.
+        what: what the problem is.
+        why: why it costs.
+        fix: the exact change.
+        unless: when it does not apply.
+        measured: how the cost is measured and the saving estimated, and what that ignores.
+        check: from a case to an outcome.
+        costs: the what-ifs (`metrics.savings.BUILDERS`) whose removal is its saving.
+        after: what-ifs that are gone already when the saving is computed: they have the first claim on idle time that
+            either could end.
+    """
+
+    id: str
+    asks: str
+    limit: float
+    what: str
+    why: str
+    fix: str
+    unless: str
+    measured: str
+    check: Callable[[Case], Outcome]
+    of: str = "window"
+    costs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A cost that is worth telling, with what its removal saves."""
+
+    scenario: Scenario
+    saving: Saving | None
+    severity: Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What rules judge.
+
+    Attributes:
+        measures: what was measured.
+        device: the headline device.
+        doubt: why idle time cannot be judged, empty where it can.
+        limits: limits by rule where they are not the rules' own.
+    """
+
+    measures: Measures
+    device: DeviceTime
+    doubt: str
+    limits: Mapping[str, float]
+
+    def limit(self, rule: Rule) -> float:
+        """The rule's limit in this case."""
+        return self.limits.get(rule.id, rule.limit)
+
+    def share(self, ns: int) -> float:
+        """Share of the window."""
+        return ns / self.device.window_ns if self.device.window_ns else 0.0
+
+    def idle_cost(self, rule: Rule, *, bound: bool = True) -> Cost | Passed | Unmeasured:
+        """A cost of idle time: not judged where the records are in doubt, and never more than the device idles."""
+        if self.doubt:
+            return Unmeasured(rule.id, self.doubt)
+        return self._replayed(rule, bound=bound, most_ns=self.device.idle_ns)
+
+    def busy_cost(self, rule: Rule, *, bound: bool = True) -> Cost | Passed | Unmeasured:
+        """A cost of busy time."""
+        return self._replayed(rule, bound=bound, most_ns=self.device.window_ns)
+
+    def _replayed(self, rule: Rule, *, bound: bool, most_ns: int) -> Cost | Passed | Unmeasured:
+        savings = self.measures.savings
+        found = [scenario for name in rule.costs if (scenario := savings.scenario(name))]
+        if not found:
+            return Passed(rule.id, "none in the window")
+        if savings.deviation > WITHHELD:
+            reason = f"delays that the file does not explain make up {percent(savings.deviation)} of the window"
+            return Unmeasured(rule.id, f"{reason}: no saving is stated")
+        ns = min(savings.saved_ns(*rule.costs, after=rule.after), most_ns)
+        share = self.share(ns)
+        if share < self.limit(rule):
+            return Passed(rule.id, f"would save {percent(share)} of the window")
+        basis = rule.measured
+        if savings.deviation > DOUBTED:
+            basis += f" The unchanged replay differs from the record by {percent(savings.deviation)} of the window."
+        largest = max(found, key=lambda scenario: scenario.time_ns)
+        return Cost(largest, Saving(ns, share, bound, basis), severity(share))
+
+    def finding(
+        self, rule: Rule, cost: Cost, title: str, seen: str, *, change: str = "", evidence: tuple[Table, ...] = ()
+    ) -> Finding:
+        """The finding of a cost; its evidence is where the cost arises, and what else is given."""
+        return Finding(
+            id=rule.id,
+            title=title,
+            severity=cost.severity,
+            seen=seen,
+            why=rule.why,
+            change=change or rule.fix,
+            saving=cost.saving,
+            unless=rule.unless,
+            evidence=(*self.places(cost.scenario.places), *evidence),
+        )
+
+    def remark(self, rule: Rule, title: str, seen: str, level: Severity, *, change: str = "") -> Finding:
+        """A finding whose effect on the time cannot be computed from the file."""
+        return Finding(
+            id=rule.id,
+            title=title,
+            severity=level,
+            seen=seen,
+            why=rule.why,
+            change=change or rule.fix,
+            saving=None,
+            unless=rule.unless,
+        )
+
+    def places(self, places: tuple[Place, ...]) -> tuple[Table, ...]:
+        """Where a cost arises, most time first."""
+        if not places:
+            return ()
+        table = Table(
+            title="Worst places",
+            columns=(
+                Column("what", Kind.CODE),
+                Column("where", Kind.CODE),
+                Column("count", Kind.COUNT),
+                Column("time", Kind.TIME),
+                Column("longest, in window at", Kind.TIME),
+            ),
+            rows=tuple(
+                (p.name, p.where or None, p.count, p.time_ns, max(p.at_ns - self.device.window_start_ns, 0))
+                for p in places
+            ),
+        )
+        return (table,)
+
+
+def severity(share: float) -> Severity:
+    """How a share of the window is called."""
+    return "high" if share >= HIGH else "medium" if share >= MEDIUM else "low"

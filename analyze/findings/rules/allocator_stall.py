@@ -1,0 +1,35 @@
+"""Memory from the driver, or back to it, inside the window."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import culprit
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved without such calls."""
+    cost = case.idle_cost(RULE, bound=False)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    worst = cost.scenario.places[0]
+    seen = (
+        f"{plural(cost.scenario.count, 'call')} to the driver's allocator take {duration(cost.scenario.time_ns)} of "
+        f"host time; {worst.name} has {duration(worst.time_ns)} of it."
+    )
+    return case.finding(RULE, cost, f"{culprit(worst.name)} called {worst.count:,}x inside the window", seen)
+
+
+RULE = Rule(
+    id="allocator-stall",
+    asks="Does the allocator go to the driver?",
+    limit=0.01,
+    what="cudaMalloc, cudaFree or their like run inside the window: the caching allocator had no block that fits.",
+    why="Such calls take milliseconds, and cudaFree waits for the device.",
+    fix="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; warm up first; no torch.cuda.empty_cache() in loops",
+    unless="The window holds the first iteration: the cache fills once, and the first call also makes the context.",
+    measured="Replay without these calls; that cudaFree waits for the device is part of its recorded time.",
+    check=check,
+    costs=("allocations",),
+)

@@ -1,0 +1,32 @@
+"""Casts that autocast makes in every step."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """What a model in half precision would save."""
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    steps = len(case.measures.steps)
+    often = f", {cost.scenario.count / steps:.3g} per step," if steps else ""
+    seen = f"{plural(cost.scenario.count, 'cast')} by autocast{often} take {duration(cost.scenario.time_ns)}."
+    return case.finding(RULE, cost, f"Autocast casts tensors {cost.scenario.count:,} times", seen)
+
+
+RULE = Rule(
+    id="autocast-casts",
+    asks="Does autocast cast weights again and again?",
+    limit=0.01,
+    what="Autocast casts fp32 weights and inputs to half precision in every forward.",
+    why="Each cast reads four bytes and writes two per value, for weights that do not change in inference.",
+    fix="cast the model once: model.to(torch.bfloat16), without autocast",
+    unless="The model is trained, and keeps its master weights in fp32.",
+    measured="Replay without the kernels that change types inside ops that autocast serves.",
+    check=check,
+    costs=("casts",),
+)

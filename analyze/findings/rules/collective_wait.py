@@ -1,0 +1,36 @@
+"""Collectives that wait for other ranks."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved if all ranks arrived at once."""
+    savings = case.measures.savings
+    if savings.scenario("communication") and savings.scenario("collective-waits") is None:
+        return Unmeasured(RULE.id, "fewer than three steps, or collectives that differ from step to step")
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    seen = (
+        f"{plural(cost.scenario.count, 'collective')} last longer than the same one in its shortest step, by "
+        f"{duration(cost.scenario.time_ns)} in all: another rank came later."
+    )
+    return case.finding(RULE, cost, "Collectives wait for slower ranks", seen)
+
+
+RULE = Rule(
+    id="collective-wait",
+    asks="Do collectives wait for other ranks?",
+    limit=0.01,
+    what="The same collective takes longer in some steps than in others.",
+    why="A collective ends when the last rank has come; the others wait inside the kernel, which looks busy.",
+    fix="balance the work of the ranks; compare the traces of all ranks for the one that arrives last",
+    unless="The network itself is shared and its speed varies.",
+    measured="Replay with every collective as short as the same launch in its shortest step.",
+    check=check,
+    costs=("collective-waits",),
+)

@@ -1,0 +1,34 @@
+"""Collectives that no computation hides."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, percent
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved if all of them were hidden."""
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    seen = (
+        f"{cost.scenario.count:,} collectives take {duration(cost.scenario.time_ns)}; "
+        f"{duration(case.device.exposed_communication_ns)} of it, "
+        f"{percent(case.share(case.device.exposed_communication_ns))} of the window, no computation hides."
+    )
+    return case.finding(RULE, cost, "Collectives are not hidden by computation", seen)
+
+
+RULE = Rule(
+    id="exposed-communication",
+    asks="Does communication stand in the way?",
+    limit=0.01,
+    what="Collectives run while nothing is computed.",
+    why="The device waits for the network; overlapped with computation the same transfer would cost nothing.",
+    fix="larger buckets or gradient_as_bucket_view in DDP, prefetching in FSDP, communication on a stream of its own",
+    unless="What is sent is needed at once, as in tensor parallelism.",
+    measured="Replay with collectives that take no time: an upper bound for hiding them all.",
+    check=check,
+    costs=("communication",),
+)

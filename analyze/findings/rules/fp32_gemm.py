@@ -1,0 +1,33 @@
+"""Products in fp32 on CUDA cores, on a device that has something faster."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import slower_products
+
+_SWITCH = (
+    "torch.backends.cuda.matmul.allow_tf32 = True and torch.backends.cudnn.allow_tf32 = True, or "
+    'torch.autocast("cuda", dtype=torch.bfloat16)'
+)
+
+
+def check(case: Case) -> Outcome:
+    """What tensor cores would save."""
+    if case.measures.savings.scenario("asked-precision"):
+        return Passed(RULE.id, "told by precision-not-used")
+    return slower_products(case, RULE, "FP32 GEMMs leave tensor cores idle", "in fp32 on CUDA cores")
+
+
+RULE = Rule(
+    id="fp32-gemm",
+    asks="Do products run in fp32 on CUDA cores?",
+    limit=0.01,
+    what="GEMMs or convolutions run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
+    why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",
+    fix=_SWITCH,
+    unless="The model needs full fp32 accuracy: check it. Small products are limited by memory or launches.",
+    measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
+    check=check,
+    costs=("fp32-products",),
+)

@@ -1,0 +1,34 @@
+"""Memory-bound kernels back to back, which a compiler would fuse."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """What one pass per chain would save."""
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    count = cost.scenario.count
+    seen = (
+        f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones take "
+        f"{duration(cost.scenario.time_ns)}; the kernels of a chain read what the one before has just written."
+    )
+    return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", seen)
+
+
+RULE = Rule(
+    id="fusible-chain",
+    asks="Do memory-bound kernels follow one another?",
+    limit=0.01,
+    what="Elementwise, normalization, copy and cast kernels follow one another on a stream.",
+    why="Each of them reads and writes its tensors in memory; fused they would be read and written once.",
+    fix="torch.compile(model)",
+    unless="A library kernel or a graph break separates them, or their shapes differ so that they cannot be one loop.",
+    measured="Replay with every chain as long as its longest kernel, a pass over its largest tensors: an upper bound.",
+    check=check,
+    costs=("chains",),
+)

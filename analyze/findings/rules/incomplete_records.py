@@ -1,0 +1,34 @@
+"""Trust first: without complete device records no advice on idle time can be given."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed
+from analyze.findings.rule import Case, Rule
+from analyze.units import percent, plural
+
+
+def check(case: Case) -> Outcome:
+    """Whether idle time can be judged."""
+    launches = case.measures.launches
+    if not case.doubt:
+        return Passed(RULE.id, f"{percent(launches.complete_share)} of launch calls have an activity")
+    seen = (
+        f"{launches.complete_calls:,} of {plural(launches.launch_calls, 'launch call')} have a recorded activity; "
+        f"{plural(launches.unlinked, 'activity', 'activities')} of {launches.linked + launches.unlinked:,} have no "
+        f"recorded launch. {case.doubt}"
+    )
+    return case.remark(RULE, "Device records do not support idle advice", seen, "high")
+
+
+RULE = Rule(
+    id="incomplete-records",
+    asks="Do the device records support a judgement?",
+    limit=0.05,
+    of="launch calls without an activity (`Definitions.complete_share`)",
+    what="The file lacks activities that were launched, or work was queued for reasons that the file does not hold.",
+    why="Time without a record looks like idle time, so every figure on idle time is an upper bound.",
+    fix="Record again with fewer steps, a warm-up step in the schedule, and the file written to the end.",
+    unless="The missing launches were captured into a CUDA graph: the report then says so.",
+    measured="Launch calls without an activity, the end of the file, and queued work that did not start.",
+    check=check,
+)

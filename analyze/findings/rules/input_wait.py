@@ -1,0 +1,49 @@
+"""Input work, or other Python, on the thread that launches."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import culprit
+from analyze.units import duration, percent
+
+_PARTS = ("host_data_loading_ns", "host_other_ns")
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved if that work ran elsewhere."""
+    cost = case.idle_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    loading = case.measures.savings.scenario("input")
+    loads = cost.scenario is loading
+    frames = next((g.frame for g in case.measures.gaps if any(p in g.parts for p in _PARTS) and g.frame), ())
+    named = [frame for frame in frames if not frame.startswith("<")]
+    worst = cost.scenario.places[0]
+    where = named[0] if named else worst.where or worst.name
+    who = "DataLoader work" if loads else "Python"
+    seen = (
+        f"{who} takes {duration(cost.scenario.time_ns)} on the launching thread, in {where}"
+        f"{f' under {named[-1]}' if len(named) > 1 else ''}. "
+        f"The GPU idles for {percent(case.share(case.device.idle['host_data_loading_ns']))} of the window inside "
+        f"DataLoader work and for {percent(case.share(case.device.idle['host_other_ns']))} outside ops."
+    )
+    return case.finding(
+        RULE, cost, f"{who} on the launching thread: {culprit(where)}", seen, change="" if loads else _ELSEWHERE
+    )
+
+
+_ELSEWHERE = "move that work to another thread or process, or launch the next step before it"
+
+RULE = Rule(
+    id="input-wait",
+    asks="Does the device wait for input or Python?",
+    limit=0.01,
+    what="The thread that launches kernels also loads and prepares data, or runs other Python for milliseconds.",
+    why="It launches nothing meanwhile, and the device runs out of work.",
+    fix="DataLoader(num_workers=4, persistent_workers=True, prefetch_factor=4), or preprocess on the GPU",
+    unless="The workers cannot keep up: n workers need at least 1/n of this time per step.",
+    measured="Replay with DataLoader work and pauses over 1 ms gone from the launching threads.",
+    check=check,
+    costs=("input", "python"),
+)

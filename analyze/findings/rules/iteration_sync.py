@@ -1,0 +1,39 @@
+"""The program synchronises explicitly, outside ops, again and again."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import culprit
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved without explicit synchronisations."""
+    cost = case.idle_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    worst = cost.scenario.places[0]
+    steps = len(case.measures.steps)
+    often = f", {cost.scenario.count / steps:.3g} per step" if steps else ""
+    seen = (
+        f"{plural(cost.scenario.count, 'explicit synchronisation')}{often} hold the host for "
+        f"{duration(cost.scenario.time_ns)}, most of it in {worst.name}"
+        f"{f' at {worst.where}' if worst.where else ''}."
+    )
+    return case.finding(RULE, cost, f"{culprit(worst.name)} stops the host {cost.scenario.count:,}x", seen)
+
+
+RULE = Rule(
+    id="iteration-sync",
+    asks="Does the program synchronise explicitly?",
+    limit=0.01,
+    what="torch.cuda.synchronize() or a stream or event synchronisation stands outside ops, often once an iteration.",
+    why="The host loses its head start at each of them, and the device idles until the next launches arrive.",
+    fix="remove torch.cuda.synchronize() from the loop; time with CUDA events, synchronise once at the end",
+    unless="It stands there to measure: then the measured program is slower than the real one.",
+    measured="Replay with these calls returning at once; what input work hides is not counted.",
+    check=check,
+    costs=("explicit-waits",),
+    after=("input", "python"),
+)

@@ -1,0 +1,42 @@
+"""The host launches work more slowly than the device finishes it."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.states import window_states
+from analyze.units import duration, percent
+
+
+def check(case: Case) -> Outcome:
+    """What one graph launch in place of many launch calls would save."""
+    cost = case.idle_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    state = next(s for s in window_states(case.device) if s.id == "launch-bound")
+    launches = case.measures.launches
+    per_launch = case.device.window_ns // max(launches.calls, 1)
+    seen = (
+        f"The GPU idles for {percent(case.share(state.ns))} of the window while the host prepares and launches work: "
+        f"{launches.calls:,} launches, one every {duration(per_launch)}, for kernels that run "
+        f"{duration(case.device.activity_sum_ns // max(case.device.activities, 1))} on average."
+    )
+    return case.finding(RULE, cost, f"Host launches {launches.calls:,} activities too slowly", seen)
+
+
+RULE = Rule(
+    id="launch-bound",
+    asks="Does the device wait for launches?",
+    limit=0.01,
+    what="The device finishes each kernel before the host has launched the next one.",
+    why="Every launch costs the host a few microseconds of dispatch; short kernels end sooner than that.",
+    fix='torch.compile(model, mode="reduce-overhead") or a torch.cuda.CUDAGraph, or a larger batch',
+    unless="Shapes or control flow change from call to call, or Python between the launches needs their results.",
+    measured=(
+        "Replay with launch calls and the host time between them gone, as in one graph launch; waits, input work "
+        "and pauses over 1 ms stay."
+    ),
+    check=check,
+    costs=("launches",),
+    after=("input", "python"),
+)

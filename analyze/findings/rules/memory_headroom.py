@@ -1,0 +1,36 @@
+"""How full the device's memory is."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import memory, percent
+
+
+def check(case: Case) -> Outcome:
+    """The reserved peak against what the device has."""
+    total = case.measures.symptoms.memory_bytes
+    peaks = [
+        d.reserved_peak_bytes for d in case.measures.memory.devices if d.device_type == 1 and d.reserved_peak_bytes
+    ]
+    if not total or not peaks:
+        return Unmeasured(RULE.id, "the reserved memory or the device's size is not recorded (profile_memory=True)")
+    share = max(peaks) / total
+    if share < case.limit(RULE):
+        return Passed(RULE.id, f"{percent(share)} of the memory reserved at most")
+    seen = f"At most {memory(max(peaks))} of {memory(total)} are reserved, {percent(share)} of the device's memory."
+    return case.remark(RULE, f"GPU memory is {percent(share)} full", seen, "medium")
+
+
+RULE = Rule(
+    id="memory-headroom",
+    asks="Is the device's memory nearly full?",
+    limit=0.90,
+    of="the device's memory that is reserved",
+    what="The caching allocator holds nearly all of the device's memory.",
+    why="A slightly larger input then fails, or makes the allocator give memory back, which waits for the device.",
+    fix="a smaller batch, activation checkpointing, or analyze on a memory snapshot to see what fills it",
+    unless="Sizes never change.",
+    measured="Peak of reserved memory in the profiler's memory events against the device's total; a risk has no time.",
+    check=check,
+)

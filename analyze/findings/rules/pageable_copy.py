@@ -1,0 +1,37 @@
+"""Copies to the device that hold the host."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import culprit
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved if copies to the device were asynchronous."""
+    cost = case.idle_cost(RULE, bound=False)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    worst = cost.scenario.places[0]
+    seen = (
+        f"{plural(cost.scenario.count, 'copy', 'copies')} to the device hold the host for "
+        f"{duration(cost.scenario.time_ns)}, most in {worst.where or worst.name}: the source is pageable memory, or "
+        "the copy is not asynchronous."
+    )
+    return case.finding(RULE, cost, f"Copies to the GPU block in {culprit(worst.where or worst.name)}", seen)
+
+
+RULE = Rule(
+    id="pageable-copy",
+    asks="Do copies to the device hold the host?",
+    limit=0.01,
+    what="A copy from pageable memory, or a synchronous one, ends before its call returns.",
+    why="The host cannot launch ahead, and the copy cannot overlap with kernels.",
+    fix='DataLoader(pin_memory=True) and tensor.to("cuda", non_blocking=True)',
+    unless="The source buffer is changed right after the call.",
+    measured="Replay with these calls as short as an ordinary launch; that pinned copies are faster is not counted.",
+    check=check,
+    costs=("copies",),
+    after=("input", "python"),
+)

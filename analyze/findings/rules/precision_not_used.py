@@ -1,0 +1,33 @@
+"""A precision was asked for and another one ran."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import slower_products
+
+
+def check(case: Case) -> Outcome:
+    """What the precision that was asked for would save."""
+    audit = case.measures.precision
+    if not audit.asked:
+        return Unmeasured(RULE.id, "the file does not say what precision was asked for (capture records it)")
+    title = f"Asked for {audit.asked}, products ran in another precision"
+    return slower_products(case, RULE, title, f"slower than the {audit.asked} that was asked for")
+
+
+RULE = Rule(
+    id="precision-not-used",
+    asks="Did the precision that was asked for run?",
+    limit=0.01,
+    what="The kernels' names say another precision than the run was made for.",
+    why="A switch that did nothing costs accuracy decisions and saves no time.",
+    fix=(
+        "tf32: set both torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32; half: cast the "
+        "whole model or run it inside torch.autocast; multiples of 8 in all sizes"
+    ),
+    unless="The rest is attention or fp32 by design, such as a loss.",
+    measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
+    check=check,
+    costs=("asked-precision",),
+)

@@ -1,0 +1,42 @@
+"""The profiler's own cost."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, percent
+
+_STRETCH = 0.10
+
+
+def check(case: Case) -> Outcome:
+    """How much longer the run took because it was recorded."""
+    recorded = case.measures.recorded
+    stretch = recorded.stretch if recorded else None
+    cost = case.idle_cost(RULE, bound=False)
+    if not isinstance(cost, Passed | Unmeasured):
+        seen = (
+            f"The profiler's own rows take {duration(cost.scenario.time_ns)} of host time; the GPU idles for "
+            f"{percent(case.share(case.device.idle['profiler_ns']))} of the window during them."
+        )
+        return case.finding(RULE, cost, "The profiler's own work idles the GPU", seen)
+    if stretch is not None and stretch - 1 >= _STRETCH:
+        seen = (
+            f"A profiled forward took {stretch:.2f} times as long as one without the profiler, by capture's own times."
+        )
+        return case.remark(RULE, f"The profiler stretched the run {stretch:.2f}x", seen, "low")
+    return cost
+
+
+RULE = Rule(
+    id="profiler-overhead",
+    asks="Does the profiler distort the run?",
+    limit=0.01,
+    what="Recording slows the host: Python stacks, shapes and memory events each add to every op.",
+    why="Idle time that the host causes is overstated in the trace; without the profiler it is shorter.",
+    fix="record without with_stack, record_shapes and profile_memory; trust capture's latency for totals",
+    unless="The device is busy all the time: then the host's delay is hidden.",
+    measured="Replay without the profiler's overhead rows; profiled against unprofiled time where capture has both.",
+    check=check,
+    costs=("profiler",),
+)

@@ -1,0 +1,37 @@
+"""Grids that are smaller than the device."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import percent
+
+_MOST = 0.75  # of kernel time: above it the remark is medium
+
+
+def check(case: Case) -> Outcome:
+    """Whether kernels fill the device."""
+    symptoms = case.measures.symptoms
+    if not symptoms.kernel_ns:
+        return Unmeasured(RULE.id, "grids or the number of multiprocessors are not recorded")
+    share = symptoms.underfilled_ns / symptoms.kernel_ns
+    if share < case.limit(RULE):
+        return Passed(RULE.id, f"{percent(share)} of kernel time has fewer blocks than multiprocessors")
+    recorded = case.measures.recorded
+    at = f" at batch size {recorded.batch_size:,}" if recorded and recorded.batch_size else ""
+    seen = f"{percent(share)} of kernel time runs in kernels with fewer blocks than the GPU has multiprocessors{at}."
+    return case.remark(RULE, "Kernels do not fill the GPU", seen, "medium" if share >= _MOST else "low")
+
+
+RULE = Rule(
+    id="small-batch",
+    asks="Do kernels fill the device?",
+    limit=0.50,
+    of="kernel time in kernels with fewer blocks than multiprocessors",
+    what="Kernels launch fewer blocks than the device has multiprocessors.",
+    why="The others stand empty, so a larger batch costs little more time.",
+    fix="a larger batch; capture --batch-sweep finds where throughput stops growing",
+    unless="Latency of one sample is what counts, or streams run side by side.",
+    measured="Blocks of each grid against the device's multiprocessors; what a larger batch saves is not stated.",
+    check=check,
+)

@@ -1,0 +1,35 @@
+"""Rows of kernels that are shorter than what it takes to start one."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, percent
+
+
+def check(case: Case) -> Outcome:
+    """What the gaps between short kernels cost."""
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    short, kernels = case.measures.launches.short_kernels, case.measures.launches.kernels
+    seen = (
+        f"{short:,} of {kernels:,} kernels ({percent(short / max(kernels, 1))}) are short; "
+        f"{cost.scenario.count:,} of them follow another short one on their stream and run for "
+        f"{duration(cost.scenario.time_ns)} in all."
+    )
+    return case.finding(RULE, cost, f"{short:,} short kernels follow one another", seen)
+
+
+RULE = Rule(
+    id="small-kernels",
+    asks="Do gaps between short kernels add up?",
+    limit=0.01,
+    what="Many kernels below `Definitions.short_kernel_ns` follow one another on a stream.",
+    why="The device needs one to two microseconds between two kernels, as long as such kernels run.",
+    fix="torch.compile(model), foreach or fused optimizers, or larger tensors per call",
+    unless="The kernels depend on a library that cannot fuse them.",
+    measured="Replay without the gap between two short kernels in a row; the kernels stay as long as they are.",
+    check=check,
+    costs=("short-kernels",),
+)

@@ -1,0 +1,43 @@
+"""The host waits for the device inside an op, to read a result."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import culprit, gaps_table
+from analyze.units import duration, percent, plural
+
+
+def check(case: Case) -> Outcome:
+    """What would be saved if such waits returned at once."""
+    cost = case.idle_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    worst = cost.scenario.places[0]
+    seen = (
+        f"{plural(cost.scenario.count, 'blocking call')} inside ops hold the host for "
+        f"{duration(cost.scenario.time_ns)}; the worst place is {worst.where or worst.name} "
+        f"({plural(worst.count, 'call')}, {duration(worst.time_ns)}). Idle time right after blocking calls is "
+        f"{percent(case.share(case.device.exposed_sync_ns))} of the window; the host's lost head start costs the rest."
+    )
+    title = f"Host waits for results in {culprit(worst.where or worst.name)}"
+    gaps = gaps_table(case.measures.savings.gaps(*RULE.costs), case.device)
+    return case.finding(RULE, cost, title, seen, evidence=gaps)
+
+
+RULE = Rule(
+    id="sync-stall",
+    asks="Does the host wait for results inside ops?",
+    limit=0.01,
+    what="`.item()`, `.cpu()`, `nonzero` and the like stop the host until the device has caught up.",
+    why="While the host waits it launches nothing; the device runs dry and idles until new work arrives.",
+    fix="keep the value on the GPU, read it every N steps, or copy with non_blocking=True and read it later",
+    unless="The program's next launches depend on the value.",
+    measured=(
+        "Replay with these calls returning at once; what input work hides is not counted. An upper bound where later "
+        "launches depend on the result."
+    ),
+    check=check,
+    costs=("waits",),
+    after=("input", "python"),
+)

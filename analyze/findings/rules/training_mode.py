@@ -1,0 +1,52 @@
+"""Training's work in a run without a backward pass."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Finding, Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, plural
+
+
+def check(case: Case) -> Outcome:
+    """Dropout, batch statistics, and a graph that nothing uses."""
+    symptoms = case.measures.symptoms
+    if not symptoms.ops:
+        return Unmeasured(RULE.id, "no framework ops in the file")
+    if symptoms.backward:
+        return Passed(RULE.id, "a backward pass is in the file")
+    return _dropout(case) or _without_backward(case)
+
+
+def _dropout(case: Case) -> Finding | None:
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return None
+    seen = (
+        f"{plural(cost.scenario.count, 'dropout kernel')} take {duration(cost.scenario.time_ns)}; nothing is trained."
+    )
+    return case.finding(RULE, cost, "Dropout runs without a backward pass", seen)
+
+
+def _without_backward(case: Case) -> Outcome:
+    symptoms = case.measures.symptoms
+    if symptoms.norm_kernels:
+        seen = f"{plural(symptoms.norm_kernels, 'kernel')} of batch normalization compute statistics of the batch."
+        return case.remark(RULE, "Batch normalization runs in training mode", seen, "low")
+    if symptoms.graph_ops > case.limit(RULE) * symptoms.ops:
+        seen = f"{symptoms.graph_ops:,} of {plural(symptoms.ops, 'op')} record a graph for a backward that never runs."
+        return case.remark(RULE, "Autograd graph recorded without backward", seen, "low")
+    return Passed(RULE.id, "no dropout, no batch statistics, no graph")
+
+
+RULE = Rule(
+    id="training-mode",
+    asks="Does inference run in training mode?",
+    limit=0.01,
+    what="Dropout, batch statistics or the recording of a graph, in a run without a backward pass.",
+    why="They take time, keep activations in memory, and change the results.",
+    fix="model.eval() and torch.inference_mode()",
+    unless="The backward pass lies outside the recording.",
+    measured="Replay without dropout kernels; the cost of recording a graph is host time that is not told apart.",
+    check=check,
+    costs=("dropout",),
+)

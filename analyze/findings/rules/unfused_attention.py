@@ -1,0 +1,34 @@
+"""Attention as separate products and a softmax."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.units import duration, percent
+
+
+def check(case: Case) -> Outcome:
+    """What a fused kernel would save at most."""
+    cost = case.busy_cost(RULE)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    seen = (
+        f"Softmax, masks and scaling of unfused attention take {duration(cost.scenario.time_ns)} in "
+        f"{cost.scenario.count:,} kernels, {percent(cost.scenario.time_ns / max(case.device.activity_sum_ns, 1))} of "
+        "activity time, beside the products."
+    )
+    return case.finding(RULE, cost, "Attention is not fused: separate softmax kernels", seen)
+
+
+RULE = Rule(
+    id="unfused-attention",
+    asks="Is attention fused?",
+    limit=0.01,
+    what="Attention runs as batched products with a softmax between them.",
+    why="The matrix of scores goes to memory and back several times; a fused kernel keeps it on the chip.",
+    fix='torch.nn.functional.scaled_dot_product_attention, or attn_implementation="sdpa" in transformers',
+    unless="The model returns attention weights, or its mask or head size keeps fused kernels out.",
+    measured="Replay without softmax, elementwise, reduction and dropout kernels of attention; its products stay.",
+    check=check,
+    costs=("attention",),
+)

@@ -1,0 +1,35 @@
+"""What only first iterations do, inside the window."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import culprit
+from analyze.units import duration
+
+
+def check(case: Case) -> Outcome:
+    """What the window would be without it."""
+    cost = case.idle_cost(RULE, bound=False)
+    if isinstance(cost, Passed | Unmeasured):
+        return cost
+    worst = cost.scenario.places[0]
+    seen = (
+        f"{cost.scenario.count:,} long launch calls, module loads or compilations take "
+        f"{duration(cost.scenario.time_ns)} of host time; {worst.name} has {duration(worst.time_ns)} of it."
+    )
+    return case.finding(RULE, cost, f"Warm-up is in the window: {culprit(worst.name)}", seen)
+
+
+RULE = Rule(
+    id="warm-up",
+    asks="Is warm-up part of the window?",
+    limit=0.01,
+    what="Modules are loaded, kernels chosen or compiled inside the window; launch calls take over a millisecond.",
+    why="It happens once, so the window is slower than what follows: figures per step are too high.",
+    fix="warm up before recording: schedule(wait=1, warmup=3, active=3), or analyze --steps to leave first steps out",
+    unless="Start-up is what is to be measured.",
+    measured="Replay without launch calls over 1 ms, lazy loading and compilation.",
+    check=check,
+    costs=("first-use",),
+)
