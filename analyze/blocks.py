@@ -130,7 +130,55 @@ class Series:
     brief: bool = True
 
 
-Block = Stat | Breakdown | Table | Series
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One thing to do, with what it would save.
+
+    Attributes:
+        id: stable name, also its anchor.
+        title: the problem with its culprit, in at most eight words.
+        severity: high, medium or low.
+        saved_ns: what it would save, None where that is not known.
+        saved_share: share of the whole, 0..1.
+        bound: the saving is an upper bound.
+        change: the exact change.
+        paragraphs: heading and text of what is to be known about it.
+        evidence: where the cost arises.
+    """
+
+    id: str
+    title: str
+    severity: str
+    saved_ns: int | None
+    saved_share: float | None
+    bound: bool
+    change: str
+    paragraphs: tuple[tuple[str, str], ...]
+    evidence: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do, most saving first, and which questions brought nothing.
+
+    Attributes:
+        title: what the list is.
+        of: the whole that shares are of: "of window".
+        suggestions: most saving first.
+        note: how to read the savings, one sentence, or empty.
+        passed: names and reasons of rules that found nothing.
+        unmeasured: names and reasons of rules that could not be asked.
+    """
+
+    title: str
+    of: str
+    suggestions: tuple[Suggestion, ...]
+    note: str
+    passed: tuple[tuple[str, str], ...]
+    unmeasured: tuple[tuple[str, str], ...]
+
+
+Block = Stat | Breakdown | Table | Series | Advice
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,3 +19,4 @@ VERDICTS = {
     "not-judged": PURPLE,
     "no-gpu-activity": PURPLE,
 }
+SEVERITIES = {"high": VERMILION, "medium": ORANGE, "low": SKY}

@@ -16,7 +16,6 @@ from analyze.trace import Nesting, Trace
 
 _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")
 _STEP = "ProfilerStep#"
-_BRIEF_GAPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,6 @@ def section(devices: tuple[DeviceTime, ...], gaps: tuple[Gap, ...], *, has_ops: 
             Column("ended by", Kind.CODE),
         ),
         rows=tuple((g.length_ns, g.length_ns / idle_ns, _mostly(g), _host(g), g.op or g.next) for g in gaps),
-        brief=_BRIEF_GAPS,
         total=sum(device.gaps for device in devices),
     )
     return Section("idle", "Idle time", (parts, table))

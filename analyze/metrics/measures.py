@@ -26,6 +26,7 @@ from analyze.metrics.scenario import Bench
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.symptoms import Symptoms, measure_symptoms
+from analyze.metrics.trust import Trust, measure_trust
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
 from analyze.notes import Notice
 from analyze.settings import Definitions
@@ -72,6 +73,7 @@ class Measures:
         lead: host time before the headline device's window, None without steps.
         savings: what-ifs, replayed when asked for.
         symptoms: what rules judge without a replay.
+        trust: what the headline device's figures stand on, None without one.
         recorded: what `capture` stored in the file, None in other files.
     """
 
@@ -97,6 +99,7 @@ class Measures:
     savings: Savings
     symptoms: Symptoms
     recorded: Recorded | None
+    trust: Trust | None
 
 
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
@@ -122,6 +125,11 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     memory = measure_memory(trace, within, definitions.top)
     zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
+    notices = (
+        *find_notices(trace, selection, devices, launches, definitions, zeros),
+        *purpose.notices(),
+        *memory.notices(),
+    )
     numbered = _numbered(work, trace, selection)
     bench = Bench(trace, host, build_schedule(trace, host), numbered, gpu, definitions, within, final) if main else None
     return Measures(
@@ -143,11 +151,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         gaps=largest_gaps(trace, lines, gaps, definitions.top),
         steps=measure_steps(selection),
         host=measure_host(trace, work, within, view or OpsView()),
-        notices=(
-            *find_notices(trace, selection, devices, launches, definitions, zeros),
-            *purpose.notices(),
-            *memory.notices(),
-        ),
+        notices=notices,
+        trust=measure_trust(main, launches, notices, trace.metadata.flags, cut=trace.recording.cut),
         zero_share=zeros,
         symptoms=measure_symptoms(trace, work),
         recorded=trace.metadata.recorded,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from analyze.blocks import Breakdown, Column, Kind, Page, Part, Section, Stat, Table
-from analyze.findings import Verdict, diagnose, judge, window_states
+from analyze.findings import Diagnosis, Verdict, diagnose, judge, window_states
 from analyze.metrics import (
     DeviceTime,
     Measures,
@@ -27,11 +27,13 @@ from analyze.metrics import (
     roofline,
     stalls,
     steps,
+    trust,
     work,
 )
 from analyze.metrics.device_time import headline
 from analyze.metrics.lead import Lead
 from analyze.notes import NotMeasured
+from analyze.report import advice
 from analyze.report.header import measured_line, verdict_word
 from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report, TraceInfo
 from analyze.settings import Definitions
@@ -68,13 +70,14 @@ def build_report(
     measures = measure(trace, definitions, Wish(steps, range), ops)
     device = headline(measures.devices)
     verdict = judge(measures, definitions, cut=trace.recording.cut)
+    diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)
     info = _info(trace, measures, device)
     program = program_version()
     return Report(
         version=program,
         trace=info,
         verdict=verdict,
-        diagnosis=diagnose(measures, definitions, cut=trace.recording.cut, limits=limits),
+        diagnosis=diagnosis,
         measures=measures,
         metrics=_metrics(measures, device),
         page=Page(
@@ -85,10 +88,10 @@ def build_report(
             headline=verdict_word(verdict),
             sentences=verdict.sentences,
             whole=_ledger(device, measures),
-            sections=tuple(_sections(trace, measures, device)),
+            sections=(*_advice(diagnosis, measures, device), *_sections(trace, measures, device)),
             notices=measures.notices,
             not_measured=tuple(_not_measured(trace, measures)),
-            next_steps=tuple(_next_steps(trace, measures)),
+            next_steps=tuple(_next_steps(trace, measures, diagnosis)),
             footer=_footer(program, verdict, definitions, info),
         ),
         definitions=definitions,
@@ -139,6 +142,12 @@ def _ledger(device: DeviceTime | None, measures: Measures) -> Breakdown | None:
     if len(measures.devices) > 1:
         title += f" ({device.label})"
     return Breakdown(title, "of window", tuple(Part(s.label, s.ns, s.idle) for s in window_states(device)))
+
+
+def _advice(diagnosis: Diagnosis, measures: Measures, device: DeviceTime | None) -> tuple[Section, ...]:
+    if device is None or measures.trust is None:
+        return ()
+    return trust.section(measures.trust), advice.section(diagnosis)
 
 
 def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> Iterator[Section]:
@@ -251,9 +260,11 @@ def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
     yield from measures.memory.not_measured()
 
 
-def _next_steps(trace: Trace, measures: Measures) -> Iterator[str]:
+def _next_steps(trace: Trace, measures: Measures, diagnosis: Diagnosis) -> Iterator[str]:
     file = shlex.quote(trace.name)
     yield f"analyze {file} -o report.md"
+    if diagnosis.findings:
+        yield f"analyze explain {diagnosis.findings[0].id}"
     if len(measures.steps) > 1 and not measures.selection:
         last = measures.steps[-1].name.rpartition("#")[2]
         yield f"analyze {file} --steps {measures.steps[1].name.rpartition('#')[2]}:{last}"

@@ -15,6 +15,7 @@ from analyze.metrics.overlap import Overlap
 from analyze.metrics.precision import PrecisionAudit
 from analyze.metrics.purpose import Purpose
 from analyze.metrics.roofline import Roofline
+from analyze.metrics.trust import Trust
 from analyze.metrics.work import Kernel
 from analyze.notes import Notice, NotMeasured
 from analyze.report.plain import contract
@@ -41,6 +42,7 @@ _KEYS: dict[str, Any] = {
     "memory": Memory,
     "gaps": list[Gap],
     "steps": list[Step],
+    "trust": Trust | None,
     "lead": Lead | None,
     "ledger": Breakdown | None,
     "notices": list[Notice],

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.blocks import Breakdown, Cell, Column, Kind, Series
+from analyze.blocks import Breakdown, Cell, Column, Kind, Series, Suggestion
 from analyze.units import (
     MEMORY_UNITS,
     TIME_UNITS,
@@ -31,6 +31,7 @@ _ASCII = str.maketrans(
         "–": "-",
         "…": "~",
         "≤": "<",
+        "≈": "~",
         "→": ">",
         **dict.fromkeys(_EIGHTHS[1:], "#"),
     }
@@ -122,6 +123,15 @@ def _amount(value: int, unit: Unit, decimals: int) -> str:
     if not any(digit in text for digit in "123456789"):
         text = "<" + number(10.0**-decimals, decimals)
     return f"{text} {unit.symbol}"
+
+
+def savings_column(suggestions: Sequence[Suggestion]) -> list[str]:
+    """Savings in one unit: bounds with `≤`, estimates with `≈`, `–` where there is none."""
+    amounts = _amounts([suggestion.saved_ns for suggestion in suggestions], TIME_UNITS)
+    return [
+        text if s.saved_ns is None else f"{'≤' if s.bound else '≈'} {text}"
+        for s, text in zip(suggestions, amounts, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

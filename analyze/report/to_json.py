@@ -49,6 +49,7 @@ def document(report: AnyReport) -> dict[str, Any]:
         "memory": plain(measures.memory),
         "gaps": plain(measures.gaps),
         "steps": plain(measures.steps),
+        "trust": plain(measures.trust),
         "lead": plain(measures.lead),
         "findings": plain(report.diagnosis.findings),
         "checks_passed": [passed.id for passed in report.diagnosis.passed],

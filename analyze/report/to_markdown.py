@@ -7,8 +7,18 @@ from collections.abc import Iterator
 
 from typing_extensions import assert_never
 
-from analyze.blocks import Block, Breakdown, Kind, Page, Series, Stat, Table
-from analyze.report.text import bar, breakdown_rows, cells, printable, series_figures, shorten, sparkline
+from analyze.blocks import Advice, Block, Breakdown, Kind, Page, Series, Stat, Table
+from analyze.report.text import (
+    bar,
+    breakdown_rows,
+    cells,
+    printable,
+    savings_column,
+    series_figures,
+    shorten,
+    sparkline,
+)
+from analyze.units import percent, plural
 
 BUDGET_CHARACTERS = 60_000  # a pull request comment holds 65,536
 _BAR_CELLS = 20
@@ -80,8 +90,38 @@ def _block(block: Block) -> Iterator[str]:
         case Series():
             drawn = sparkline(block, _SPARK_CELLS)
             yield f"**{escape(block.name)}** {f'`{drawn}` ' if drawn.strip() else ''}{series_figures(block)}\n"
+        case Advice():
+            yield from _advice(block)
         case _:
             assert_never(block)
+
+
+def _advice(advice: Advice) -> Iterator[str]:
+    """The findings as a table, each one with its reasons and evidence, and the checks that found nothing."""
+    if advice.suggestions:
+        yield f"| # | finding | saving | {advice.of} | change |\n|--:|:--|--:|--:|:--|"
+        for i, (item, saving) in enumerate(zip(advice.suggestions, savings_column(advice.suggestions), strict=True)):
+            share = "–" if item.saved_share is None else percent(item.saved_share)
+            title = f"**{item.severity.capitalize()}** [{item.id}](#finding-{item.id}): {escape(item.title)}"
+            yield f"| {i + 1} | {title} | {saving} | {share} | {escape(item.change)} |"
+        yield ""
+        if advice.note:
+            yield f"{escape(advice.note)}\n"
+    for item in advice.suggestions:
+        yield f'<a id="finding-{item.id}"></a>\n\n#### {item.id}\n\n{escape(item.title)}.\n'
+        yield from (f"**{heading}**: {escape(text)}\n" for heading, text in item.paragraphs)
+        yield f"**Change**: {escape(item.change)}\n"
+        for table in item.evidence:
+            yield from _table(table)
+    yield from _checks("passed", advice.passed)
+    yield from _checks("not measured", advice.unmeasured)
+
+
+def _checks(what: str, checks: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    if checks:
+        yield f"<details><summary>{plural(len(checks), 'check')} {what}</summary>\n"
+        yield from (f"- *{name}*: {escape(reason)}" for name, reason in checks)
+        yield "\n</details>\n"
 
 
 def _breakdown(block: Breakdown) -> Iterator[str]:

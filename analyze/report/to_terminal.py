@@ -11,18 +11,20 @@ from rich.style import Style
 from rich.text import Text
 from typing_extensions import assert_never
 
-from analyze.blocks import Block, Breakdown, Column, Kind, Page, Series, Stat, Table
-from analyze.palette import BUSY, IDLE, VERDICTS
+from analyze.blocks import Advice, Block, Breakdown, Column, Kind, Page, Series, Stat, Table
+from analyze.palette import BUSY, IDLE, SEVERITIES, VERDICTS
 from analyze.report.text import (
     bar,
     breakdown_rows,
     cells,
     printable,
+    savings_column,
     series_figures,
     shorten,
     sparkline,
     to_ascii,
 )
+from analyze.units import percent, plural
 
 DEFAULT_WIDTH = 80
 MAX_WIDTH = 120
@@ -31,6 +33,9 @@ _BAR = 24
 _NARROW = 60  # below it bars and shares go first; names are cut, numbers never
 _NAME_AT_LEAST = 8
 _GAP = "  "
+_ADVISED = 3
+_LEVEL = 5
+_LEVELS = {"high": "HIGH", "medium": "MED", "low": "LOW"}
 _LEFT = (Kind.TEXT, Kind.CODE, Kind.BAR)
 
 
@@ -80,7 +85,7 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
     for section in page.sections:
         stats += [block for block in section.blocks if isinstance(block, Stat) and block.brief]
         for block in section.blocks:
-            if isinstance(block, Table) and block.brief and block.rows:
+            if isinstance(block, Advice) or (isinstance(block, Table) and block.brief and block.rows):
                 yield Text()
                 yield from _block(block, width)
             elif isinstance(block, Series) and block.brief:
@@ -108,8 +113,36 @@ def _block(block: Block, width: int) -> Iterator[Text]:
             yield from _table(block, width)
         case Series():
             yield _series(block, width)
+        case Advice():
+            yield from _advice(block, width)
         case _:
             assert_never(block)
+
+
+def _advice(advice: Advice, width: int) -> Iterator[Text]:
+    """The first suggestions, each with its change on a second line."""
+    shown = advice.suggestions[:_ADVISED]
+    if not shown:
+        yield from _labelled("Checks", f"{_counted(advice)}; nothing found above a limit", width)
+        return
+    yield Text(f" {advice.title}", "bold")
+    savings = savings_column(advice.suggestions)[: len(shown)]
+    shares = ["" if s.saved_share is None else percent(s.saved_share) for s in shown]
+    time, share = max(len(text) for text in savings), max(len(text) for text in shares)
+    for i, suggestion in enumerate(shown):
+        level = _LEVELS.get(suggestion.severity, suggestion.severity.upper())
+        lead = Text.assemble(f" {i + 1} ", (f"{level:<{_LEVEL}}", Style(color=SEVERITIES.get(suggestion.severity))))
+        if width >= _NARROW:
+            lead.append(f"{savings[i]:>{time}}{_GAP}{shares[i]:>{share}}{_GAP}")
+        yield lead.append(shorten(printable(suggestion.title), max(width - lead.cell_len, _NAME_AT_LEAST)))
+        yield from _wrapped(f"{suggestion.id} → {suggestion.change}", width, "     ", Text("   "))
+    more = len(advice.suggestions) - len(shown)
+    rest = f"{plural(more, 'more finding')}; " if more else ""
+    yield from _wrapped(f"{advice.note} {rest}{_counted(advice)}.".strip(), width, "   ")
+
+
+def _counted(advice: Advice) -> str:
+    return f"{plural(len(advice.passed), 'check')} passed, {len(advice.unmeasured):,} not measured"
 
 
 def _series(series: Series, width: int) -> Text:

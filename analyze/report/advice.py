@@ -1,0 +1,58 @@
+"""The diagnosis as a block."""
+
+from __future__ import annotations
+
+from analyze.blocks import Advice, Section, Suggestion
+from analyze.findings import Diagnosis, Finding
+from analyze.units import duration, percent
+
+TITLE = "What to do first"
+
+
+def section(diagnosis: Diagnosis) -> Section:
+    """Findings by saving, and the rules that found nothing or could not be asked."""
+    return Section(
+        "findings",
+        TITLE,
+        (
+            Advice(
+                TITLE,
+                "of window",
+                tuple(_suggestion(finding) for finding in diagnosis.findings),
+                _note(diagnosis),
+                tuple((passed.id, passed.reason) for passed in diagnosis.passed),
+                tuple((missing.id, missing.reason) for missing in diagnosis.unmeasured),
+            ),
+        ),
+    )
+
+
+def _note(diagnosis: Diagnosis) -> str:
+    together = diagnosis.together
+    if together is None:
+        return ""
+    if sum(1 for finding in diagnosis.findings if finding.saving) == 1:
+        return "The saving is computed by replay."
+    both = f"all together ≤ {duration(together.ns)}, {percent(together.share)}"
+    return f"Savings are computed by replay and overlap: {both}."
+
+
+def _suggestion(finding: Finding) -> Suggestion:
+    saving = finding.saving
+    basis = saving.basis if saving else "No saving is stated: the records do not support a number."
+    return Suggestion(
+        finding.id,
+        finding.title,
+        finding.severity,
+        saving.ns if saving else None,
+        saving.share if saving else None,
+        saving.bound if saving else False,
+        finding.change,
+        (
+            ("Seen", finding.seen),
+            ("Why it costs", finding.why),
+            ("Estimate", basis),
+            ("Does not apply when", finding.unless),
+        ),
+        finding.evidence,
+    )
