@@ -51,7 +51,7 @@ def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> 
     before, after = peaks.get(used, 0), peaks.get(better or "", 0)
     if not before or not after or bench.gpu is None or better is None:
         return of_activities(rows, Change())
-    new = rows["dur_ns"].to_numpy() * before // after
+    new = np.rint(rows["dur_ns"].to_numpy() * (before / after)).astype(np.int64)
     note = f"{bench.gpu.name}: {before / _TERA:g} TFLOP/s in {used}, {after / _TERA:g} in {better}"
     return of_activities(rows, bench.shortened(rows, new), note)
 
@@ -62,7 +62,7 @@ def unfused_attention(bench: Bench) -> Scenario | None:
     if not {"softmax", "gemm"} <= set(rows["category"]):
         return None
     gone = rows.filter(pl.col("category").is_in(_BETWEEN))
-    return of_activities(gone, _without(bench, gone))
+    return of_activities(gone, bench.without(gone))
 
 
 def fusible_chains(bench: Bench) -> Scenario | None:
@@ -72,14 +72,14 @@ def fusible_chains(bench: Bench) -> Scenario | None:
         return None
     longest = links.with_columns(rank=pl.col("dur_ns").rank("ordinal", descending=True).over("run"))
     gone = longest.filter(pl.col("rank") > 1)
-    scenario = of_activities(links, _without(bench, gone))
+    scenario = of_activities(links, bench.without(gone))
     return scenario and Scenario(scenario.change, int(links["run"].n_unique()), scenario.time_ns, scenario.places)
 
 
 def autocast_casts(bench: Bench) -> Scenario | None:
     """Kernels that change types for autocast."""
     rows = bench.rows.with_columns(cast=casts(bench.trace, bench.work)).filter(pl.col("cast") == "autocast")
-    return of_activities(rows, _without(bench, rows))
+    return of_activities(rows, bench.without(rows))
 
 
 def communication(bench: Bench) -> Scenario | None:
@@ -116,7 +116,7 @@ def dropout(bench: Bench) -> Scenario | None:
         return None
     by_name = pl.col("name").str.contains("(?i)dropout") | pl.col("op").fill_null("").str.contains("dropout")
     rows = bench.rows.filter((pl.col("kind") == "kernel") & by_name)
-    return of_activities(rows, _without(bench, rows))
+    return of_activities(rows, bench.without(rows))
 
 
 def short_kernels(bench: Bench) -> Scenario | None:
@@ -127,8 +127,3 @@ def short_kernels(bench: Bench) -> Scenario | None:
     follows = short & (work.before != NONE) & np.append(short, False)[work.before]
     rows = bench.rows.filter(pl.Series(follows).gather(bench.rows["at"])) if bench.rows.height else bench.rows
     return of_activities(rows, Change(gaps=dict.fromkeys(rows["at"].to_list(), 0)))
-
-
-def _without(bench: Bench, rows: pl.DataFrame) -> Change:
-    """The activities gone, with the gap before each."""
-    return bench.shortened(rows) | Change(gaps=dict.fromkeys(rows["at"].to_list(), 0))

@@ -55,7 +55,7 @@ def _blocking(bench: Bench) -> pl.DataFrame:
     )["inbound"]
     inbound = np.append(copies.fill_null(value=False).to_numpy(), False)[awaited]
     ops = timed_rows(bench.trace.ops)
-    found = innermost_rows(ops, blocking["thread"], blocking["start_ns"])
+    found = innermost_rows(ops, blocking["thread"], blocking["start_ns"] + blocking["dur_ns"] // 2)
     trigger = ops["name"].gather(found) if ops.height else pl.Series([None] * blocking.height, dtype=pl.String)
     name = pl.col("name").cast(pl.String)
     inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")

@@ -13,8 +13,8 @@ from analyze.gpus import Gpu
 from analyze.metrics.attribution import Attribution
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, intersect, union
+from analyze.timeline.calls import OP
 from analyze.timeline.intervals import Int64
-from analyze.timeline.schedule import Bool
 from analyze.trace import Trace
 
 _PLACES = 8
@@ -106,8 +106,26 @@ class Bench:
         new = np.zeros(rows.height, np.int64) if new_ns is None else new_ns
         return Change(durations=dict(zip(rows["at"].to_list(), new.tolist(), strict=True)))
 
+    def without(self, rows: pl.DataFrame) -> Change:
+        """Activities gone, with the gap before each and the ops that launched nothing else."""
+        change = self.shortened(rows) | Change(gaps=dict.fromkeys(rows["at"].to_list(), 0))
+        tree = self.work.tree
+        all_of, gone_of = (_launched(r["call"], len(tree)) for r in (self.work.work, rows))
+        gone = tree.subtree_sum(gone_of)
+        idle = np.flatnonzero((tree.kind == OP) & (gone > 0) & (gone == tree.subtree_sum(all_of)))
+        calls = tree.calls[idle]
+        spans = calls.partition_by("thread", as_dict=True)
+        return change | self.host_change(
+            {int(key[0]): union(part["start_ns"].to_numpy(), part["end_ns"].to_numpy()) for key, part in spans.items()}
+        )
+
 
 Builder = Callable[[Bench], Scenario | None]
+
+
+def _launched(calls: pl.Series, total: int) -> Int64:
+    """How many activities each call launched."""
+    return np.bincount(calls.drop_nulls().to_numpy().astype(np.int64), minlength=total)
 
 
 def _ends(sets: list[Intervals]) -> tuple[Int64, Int64]:
@@ -135,10 +153,3 @@ def of_activities(rows: pl.DataFrame, change: Change, note: str = "") -> Scenari
         return None
     where = places(rows.select("name", "start_ns", time_ns="dur_ns", where="op"))
     return Scenario(change, rows.height, int(rows["dur_ns"].sum()), where, note)
-
-
-def mask_of(rows: pl.DataFrame, total: int) -> Bool:
-    """Which of all activities the rows are."""
-    mask = np.zeros(total, dtype=np.bool_)
-    mask[rows["at"].to_numpy()] = True
-    return mask

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from tests.synthetic.writer import KinetoWriter
+from tests.synthetic.writer import STREAM, KinetoWriter
 
 HOST_STATES = ("host_sync_ns", "host_data_loading_ns", "host_runtime_ns", "host_op_ns", "host_other_ns")
 
@@ -53,11 +54,16 @@ class Machine:
         self.costs = costs or Costs()
         self.now = start_ns
         self.free = 0  # when the device has finished everything queued
+        self.streams: dict[int, int] = {}  # the same per stream
         self.first: int | None = None
         self.log: list[tuple[int, int, str]] = []  # (start, end, state) of the host, back to back
         self.truth = Truth()
         self._state = "host_other_ns"
         self._stack: list[str] = []
+
+    def vary(self, ns: int) -> int:
+        """A cost of the machine as it is this time; the same each time here."""
+        return ns
 
     def spend(self, ns: int) -> None:
         """Let the host work in its present state."""
@@ -83,9 +89,9 @@ class Machine:
         with self.state("host_op_ns"):
             self._stack.append(name)
             row = self.writer.reserve()
-            self.spend(self.costs.dispatch)
+            self.spend(self.vary(self.costs.dispatch))
             yield
-            self.spend(self.costs.dispatch // 3)
+            self.spend(self.vary(self.costs.dispatch // 3))
             self._stack.pop()
         self.writer.op(row, name, start, self.now - start, **args)
 
@@ -108,9 +114,12 @@ class Machine:
         api: str = "cudaLaunchKernel",
         call_ns: int | None = None,
         kind: str = "kernel",
-        **args: object,
+        after: int = 0,
+        **args: Any,
     ) -> int:
-        """Launch an activity; the device starts it when it is free and the launch has arrived.
+        """Launch an activity; its stream starts it when it is free, the launch has arrived and `after` has come.
+
+        The truth holds for runs on one stream.
 
         Returns:
             End of the activity.
@@ -119,16 +128,18 @@ class Machine:
         correlation = self.writer.next_correlation()
         with self.state("host_runtime_ns"):
             self._state = "launch"
-            self.spend(self.costs.launch_call if call_ns is None else call_ns)
-        arrives = begin + self.costs.launch_latency
-        start = arrives if self.first is None else max(arrives, self.free + self.costs.device_gap)
+            self.spend(self.vary(self.costs.launch_call) if call_ns is None else call_ns)
+        gap, latency = self.vary(self.costs.device_gap), self.vary(self.costs.launch_latency)
+        stream = args.get("stream", STREAM)
+        start = max(begin + latency, after, self.streams.get(stream, -gap) + gap)
         self._account(start, begin, self.now)
-        self.free = start + dur_ns
+        self.streams[stream] = start + dur_ns
+        self.free = max(self.free, start + dur_ns)
         self.truth.busy_ns["computation" if kind == "kernel" else "copy"] += dur_ns
         self.truth.window_ns = self.free - (self.first or start)
         self.writer.api(api, begin, self.now - begin, correlation)
         self.writer.activity(kind, name, start, dur_ns, correlation, **args)
-        return self.free
+        return start + dur_ns
 
     def synchronize(self, api: str = "cudaStreamSynchronize") -> None:
         """Wait until the device has finished."""

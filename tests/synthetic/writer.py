@@ -83,6 +83,9 @@ class KinetoWriter:
         self.rows.append(self._flow("f", correlation, 0, STREAM, start))
         self.end_ns = max(self.end_ns, start + dur)
 
+    def overhead(self, name: str, start: int, dur: int) -> None:
+        self.rows.append(self._row("overhead", name, -1, 0, start, dur, {}))
+
     def document(self, span: tuple[int, int]) -> str:
         """The whole document; `span` is when the profiler began and ended."""
         head = {

@@ -31,4 +31,5 @@ RULE = Rule(
     measured="Replay with collectives that take no time: an upper bound for hiding them all.",
     check=check,
     costs=("communication",),
+    after=("collective-waits",),
 )
