@@ -13,12 +13,13 @@ from analyze.findings.finding import (
 )
 from analyze.findings.rule import Rule
 from analyze.findings.rules import RULES
-from analyze.findings.states import State, window_states
+from analyze.findings.states import STATES, State, window_states
 from analyze.findings.verdict import Verdict, judge
 
 __all__ = [
     "RULES",
     "SEVERITIES",
+    "STATES",
     "Diagnosis",
     "Finding",
     "Outcome",

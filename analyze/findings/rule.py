@@ -22,7 +22,8 @@ class Rule:
     Attributes:
         id: stable name.
         asks: the question that it answers, as a sentence.
-        limit: the share of the window that a saving must reach to be told; another share where `of` says so.
+        limit: the share of the window that a saving must reach to be told; another share where `of` says so; None
+            where there is nothing to set.
         of: what the limit is a share of.
         what: what the problem is.
         why: why it costs.
@@ -37,7 +38,7 @@ class Rule:
 
     id: str
     asks: str
-    limit: float
+    limit: float | None
     what: str
     why: str
     fix: str
@@ -76,7 +77,7 @@ class Case:
 
     def limit(self, rule: Rule) -> float:
         """The rule's limit in this case."""
-        return self.limits.get(rule.id, rule.limit)
+        return self.limits.get(rule.id, rule.limit or 0.0)
 
     def share(self, ns: int) -> float:
         """Share of the window."""

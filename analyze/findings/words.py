@@ -9,7 +9,7 @@ from analyze.findings.finding import Outcome, Passed
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.metrics import DeviceTime
 from analyze.metrics.savings import ShrunkGap
-from analyze.units import duration, percent
+from analyze.units import duration, percent, plural
 
 _LONGEST = 32
 _FRAME = re.compile(r"^.*\(\d+\): (\S+)")
@@ -47,7 +47,7 @@ def slower_products(case: Case, rule: Rule, title: str, what: str) -> Outcome:
         return Passed(rule.id, "none in the window")
     share = case.share(scenario.time_ns)
     seen = (
-        f"{scenario.count:,} GEMM and convolution kernels ran {what} for {duration(scenario.time_ns)}, "
+        f"{plural(scenario.count, 'GEMM or convolution kernel')} {what}: {duration(scenario.time_ns)}, "
         f"{percent(share)} of the window."
     )
     if not scenario.note:

@@ -10,6 +10,7 @@ from analyze.metrics.attribution import Attribution
 from analyze.trace import Trace
 
 _BACKWARD = r"^autograd::engine::|Backward\d*$"
+_ENOUGH = 0.5  # of kernel time: below it the kernels with a grid do not speak for all
 _TRAINING_NORM = r"(?i)batch_?norm_(collect_statistics|stats|transform_input|backward)|bn_fw_tr|BatchNormFwdTrain"
 
 
@@ -18,7 +19,8 @@ class Symptoms:
     """Signs, over all devices.
 
     Attributes:
-        kernel_ns: durations of the kernels whose grid and device size are recorded; 0 where neither is.
+        kernel_ns: durations of the kernels whose grid and device size are recorded; 0 where that is so of less than
+            half of kernel time.
         underfilled_ns: of them, of kernels with fewer blocks than the device has multiprocessors.
         backward: the file holds a backward pass.
         graph_ops: ops that record a graph for a backward pass.
@@ -46,8 +48,9 @@ def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
     kernels = found.work.filter(pl.col("kind").cast(pl.String) == "kernel")
     sized = _with_blocks(trace, kernels)
     sizes = {device.memory_bytes for device in trace.metadata.devices}
+    told = int(sized["dur_ns"].sum())
     return Symptoms(
-        kernel_ns=int(sized["dur_ns"].sum()),
+        kernel_ns=told if told >= _ENOUGH * int(kernels["dur_ns"].sum()) else 0,
         underfilled_ns=int(sized.filter(pl.col("blocks") < pl.col("sms"))["dur_ns"].sum()),
         backward=has_backward(trace),
         graph_ops=int(trace.ops["sequence"].is_not_null().sum()),

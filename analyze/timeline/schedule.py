@@ -182,7 +182,8 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
         np.where(before == NONE, -(2**62), free + gap), np.where(launch == NONE, -(2**62), called + latency)
     )
     late = np.where(known, start - expected, 0)
-    across = _ended_meanwhile(rows, end, np.where(late > 0, np.maximum(expected, free), start), start)
+    since = np.where(before == NONE, expected, np.maximum(expected, free))
+    across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
     across_ns = np.where(across == NONE, 0, start - end[across])
     alone = (late > 0) & (across == NONE)
     by_launch = alone & (launch != NONE) & ~queued
@@ -212,7 +213,10 @@ def _before_on_stream(rows: pl.DataFrame) -> Int64:
 def _ended_meanwhile(rows: pl.DataFrame, end: Int64, after_ns: Int64, start: Int64) -> Int64:
     """Per activity the one of another stream of its device that ended last in `[after, start]`, `NONE` without one."""
     found = np.full(len(start), NONE)
-    device = rows.select(pl.struct("process", "device").rank("dense"))["process"].to_numpy()
+    place = rows.select(
+        pl.format("{} {}", pl.col("device").fill_null(NONE), pl.col("process").cast(pl.String).fill_null(""))
+    )
+    device = place.to_series().cast(pl.Categorical).to_physical().to_numpy()
     stream = rows["stream"].fill_null(NONE).to_numpy()
     for one in np.unique(device):
         mine = np.flatnonzero(device == one)

@@ -15,8 +15,8 @@ def check(case: Case) -> Outcome:
         return cost
     worst = cost.scenario.places[0]
     seen = (
-        f"{plural(cost.scenario.count, 'call')} to the driver's allocator take {duration(cost.scenario.time_ns)} of "
-        f"host time; {worst.name} has {duration(worst.time_ns)} of it."
+        f"{plural(cost.scenario.count, 'call')} to the driver's allocator: {duration(cost.scenario.time_ns)} of host "
+        f"time, {duration(worst.time_ns)} of it in {worst.name}."
     )
     return case.finding(RULE, cost, f"{culprit(worst.name)} called {worst.count:,}x inside the window", seen)
 

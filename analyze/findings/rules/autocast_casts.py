@@ -13,9 +13,9 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     steps = len(case.measures.steps)
-    often = f", {cost.scenario.count / steps:.3g} per step," if steps else ""
-    seen = f"{plural(cost.scenario.count, 'cast')} by autocast{often} take {duration(cost.scenario.time_ns)}."
-    return case.finding(RULE, cost, f"Autocast casts tensors {cost.scenario.count:,} times", seen)
+    often = f" ({cost.scenario.count / steps:.3g} per step)" if steps > 1 else ""
+    seen = f"{plural(cost.scenario.count, 'cast')} by autocast{often}: {duration(cost.scenario.time_ns)}."
+    return case.finding(RULE, cost, f"Autocast casts tensors {cost.scenario.count:,}x", seen)
 
 
 RULE = Rule(

@@ -20,8 +20,8 @@ def check(case: Case) -> Outcome:
 RULE = Rule(
     id="clocks",
     asks="Were the clocks steady?",
-    limit=0.0,
-    of="(any note of capture)",
+    limit=None,
+    of="any note of capture is told",
     what="The GPU was cold, throttled by heat or power, or shared while it was measured.",
     why="Times of two runs then differ for reasons that are not in the program.",
     fix="nvidia-smi -lgc to lock clocks, a longer warm-up, an idle machine",

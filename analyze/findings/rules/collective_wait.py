@@ -16,8 +16,8 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     seen = (
-        f"{plural(cost.scenario.count, 'collective')} last longer than the same one in its shortest step, by "
-        f"{duration(cost.scenario.time_ns)} in all: another rank came later."
+        f"{plural(cost.scenario.count, 'collective')} beyond the time of the same one in its shortest step: "
+        f"{duration(cost.scenario.time_ns)} in all. Another rank came later."
     )
     return case.finding(RULE, cost, "Collectives wait for slower ranks", seen)
 

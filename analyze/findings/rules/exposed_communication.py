@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
-from analyze.units import duration, percent
+from analyze.units import duration, percent, plural
 
 
 def check(case: Case) -> Outcome:
@@ -13,9 +13,9 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     seen = (
-        f"{cost.scenario.count:,} collectives take {duration(cost.scenario.time_ns)}; "
+        f"{plural(cost.scenario.count, 'collective')}: {duration(cost.scenario.time_ns)}; "
         f"{duration(case.device.exposed_communication_ns)} of it, "
-        f"{percent(case.share(case.device.exposed_communication_ns))} of the window, no computation hides."
+        f"{percent(case.share(case.device.exposed_communication_ns))} of the window, has no computation beside it."
     )
     return case.finding(RULE, cost, "Collectives are not hidden by computation", seen)
 

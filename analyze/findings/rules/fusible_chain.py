@@ -14,8 +14,8 @@ def check(case: Case) -> Outcome:
         return cost
     count = cost.scenario.count
     seen = (
-        f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones take "
-        f"{duration(cost.scenario.time_ns)}; the kernels of a chain read what the one before has just written."
+        f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones: "
+        f"{duration(cost.scenario.time_ns)}. In a chain each kernel reads what the one before has just written."
     )
     return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", seen)
 

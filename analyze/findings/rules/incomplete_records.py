@@ -17,14 +17,17 @@ def check(case: Case) -> Outcome:
         f"{plural(launches.unlinked, 'activity', 'activities')} of {launches.linked + launches.unlinked:,} have no "
         f"recorded launch. {case.doubt}"
     )
-    return case.remark(RULE, "Device records do not support idle advice", seen, "high")
+    change = _OTHERS if case.device.queued_long_ns and launches.complete_calls == launches.launch_calls else ""
+    return case.remark(RULE, "Device records do not support idle advice", seen, "high", change=change)
 
+
+_OTHERS = "Record all ranks and processes that share the GPU or exchange data with this one over the same time."
 
 RULE = Rule(
     id="incomplete-records",
     asks="Do the device records support a judgement?",
-    limit=0.05,
-    of="launch calls without an activity (`Definitions.complete_share`)",
+    limit=None,
+    of="as for the verdict: `analyze explain verdict`",
     what="The file lacks activities that were launched, or work was queued for reasons that the file does not hold.",
     why="Time without a record looks like idle time, so every figure on idle time is an upper bound.",
     fix="Record again with fewer steps, a warm-up step in the schedule, and the file written to the end.",

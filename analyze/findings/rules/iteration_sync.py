@@ -15,9 +15,9 @@ def check(case: Case) -> Outcome:
         return cost
     worst = cost.scenario.places[0]
     steps = len(case.measures.steps)
-    often = f", {cost.scenario.count / steps:.3g} per step" if steps else ""
+    often = f" ({cost.scenario.count / steps:.3g} per step)" if steps > 1 else ""
     seen = (
-        f"{plural(cost.scenario.count, 'explicit synchronisation')}{often} hold the host for "
+        f"Host time in {plural(cost.scenario.count, 'explicit synchronisation')}{often}: "
         f"{duration(cost.scenario.time_ns)}, most of it in {worst.name}"
         f"{f' at {worst.where}' if worst.where else ''}."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.findings.states import window_states
-from analyze.units import duration, percent
+from analyze.units import duration, percent, plural
 
 
 def check(case: Case) -> Outcome:
@@ -18,10 +18,10 @@ def check(case: Case) -> Outcome:
     per_launch = case.device.window_ns // max(launches.calls, 1)
     seen = (
         f"The GPU idles for {percent(case.share(state.ns))} of the window while the host prepares and launches work: "
-        f"{launches.calls:,} launches, one every {duration(per_launch)}, for kernels that run "
+        f"{plural(launches.calls, 'launch', 'launches')}, one every {duration(per_launch)}, of work that takes "
         f"{duration(case.device.activity_sum_ns // max(case.device.activities, 1))} on average."
     )
-    return case.finding(RULE, cost, f"Host launches {launches.calls:,} activities too slowly", seen)
+    return case.finding(RULE, cost, f"Host too slow for {plural(launches.calls, 'launch', 'launches')}", seen)
 
 
 RULE = Rule(
@@ -38,5 +38,5 @@ RULE = Rule(
     ),
     check=check,
     costs=("launches",),
-    after=("input", "python"),
+    after=("input", "python", "allocations"),
 )

@@ -14,10 +14,11 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     worst = cost.scenario.places[0]
+    place = worst.where or worst.name
     seen = (
-        f"{plural(cost.scenario.count, 'copy', 'copies')} to the device hold the host for "
-        f"{duration(cost.scenario.time_ns)}, most in {worst.where or worst.name}: the source is pageable memory, or "
-        "the copy is not asynchronous."
+        f"{plural(cost.scenario.count, 'copy', 'copies')} to the device with the host held: "
+        f"{duration(cost.scenario.time_ns)}. Worst place: {place}. The source is pageable memory, or the copy is not "
+        "asynchronous."
     )
     return case.finding(RULE, cost, f"Copies to the GPU block in {culprit(worst.where or worst.name)}", seen)
 

@@ -14,11 +14,10 @@ def check(case: Case) -> Outcome:
         return cost
     short, kernels = case.measures.launches.short_kernels, case.measures.launches.kernels
     seen = (
-        f"{short:,} of {kernels:,} kernels ({percent(short / max(kernels, 1))}) are short; "
-        f"{cost.scenario.count:,} of them follow another short one on their stream and run for "
-        f"{duration(cost.scenario.time_ns)} in all."
+        f"Short kernels: {short:,} of {kernels:,} ({percent(short / max(kernels, 1))}). Right behind another short one "
+        f"on their stream: {cost.scenario.count:,}, {duration(cost.scenario.time_ns)} in all."
     )
-    return case.finding(RULE, cost, f"{short:,} short kernels follow one another", seen)
+    return case.finding(RULE, cost, f"Short kernels in a row: {cost.scenario.count:,}", seen)
 
 
 RULE = Rule(

@@ -14,11 +14,12 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     worst = cost.scenario.places[0]
+    place = worst.where or worst.name
     seen = (
-        f"{plural(cost.scenario.count, 'blocking call')} inside ops hold the host for "
-        f"{duration(cost.scenario.time_ns)}; the worst place is {worst.where or worst.name} "
-        f"({plural(worst.count, 'call')}, {duration(worst.time_ns)}). Idle time right after blocking calls is "
-        f"{percent(case.share(case.device.exposed_sync_ns))} of the window; the host's lost head start costs the rest."
+        f"{plural(cost.scenario.count, 'blocking call')} inside ops: {duration(cost.scenario.time_ns)} of host time. "
+        f"Worst place: {place} ({plural(worst.count, 'call')}, {duration(worst.time_ns)}). "
+        f"Idle time right after blocking calls is {percent(case.share(case.device.exposed_sync_ns))} of the window; "
+        "the rest of the saving is the head start that the host loses."
     )
     title = f"Host waits for results in {culprit(worst.where or worst.name)}"
     gaps = gaps_table(case.measures.savings.gaps(*RULE.costs), case.device)

@@ -22,7 +22,7 @@ def _dropout(case: Case) -> Finding | None:
     if isinstance(cost, Passed | Unmeasured):
         return None
     seen = (
-        f"{plural(cost.scenario.count, 'dropout kernel')} take {duration(cost.scenario.time_ns)}; nothing is trained."
+        f"{plural(cost.scenario.count, 'dropout kernel')} without a backward pass: {duration(cost.scenario.time_ns)}."
     )
     return case.finding(RULE, cost, "Dropout runs without a backward pass", seen)
 
@@ -30,10 +30,14 @@ def _dropout(case: Case) -> Finding | None:
 def _without_backward(case: Case) -> Outcome:
     symptoms = case.measures.symptoms
     if symptoms.norm_kernels:
-        seen = f"{plural(symptoms.norm_kernels, 'kernel')} of batch normalization compute statistics of the batch."
+        seen = (
+            f"{plural(symptoms.norm_kernels, 'kernel')} of batch normalization in training mode, and no backward pass."
+        )
         return case.remark(RULE, "Batch normalization runs in training mode", seen, "low")
     if symptoms.graph_ops > case.limit(RULE) * symptoms.ops:
-        seen = f"{symptoms.graph_ops:,} of {plural(symptoms.ops, 'op')} record a graph for a backward that never runs."
+        seen = (
+            f"{symptoms.graph_ops:,} of {plural(symptoms.ops, 'op')} with a graph for a backward pass that never runs."
+        )
         return case.remark(RULE, "Autograd graph recorded without backward", seen, "low")
     return Passed(RULE.id, "no dropout, no batch statistics, no graph")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
-from analyze.units import duration, percent
+from analyze.units import duration, percent, plural
 
 
 def check(case: Case) -> Outcome:
@@ -13,8 +13,8 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     seen = (
-        f"Softmax, masks and scaling of unfused attention take {duration(cost.scenario.time_ns)} in "
-        f"{cost.scenario.count:,} kernels, {percent(cost.scenario.time_ns / max(case.device.activity_sum_ns, 1))} of "
+        f"Softmax, masks and scaling of unfused attention: {plural(cost.scenario.count, 'kernel')}, "
+        f"{duration(cost.scenario.time_ns)}, {percent(cost.scenario.time_ns / max(case.device.activity_sum_ns, 1))} of "
         "activity time, beside the products."
     )
     return case.finding(RULE, cost, "Attention is not fused: separate softmax kernels", seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.findings.words import culprit
-from analyze.units import duration
+from analyze.units import duration, plural
 
 
 def check(case: Case) -> Outcome:
@@ -14,12 +14,12 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     worst = cost.scenario.places[0]
-    seen = (
-        f"{cost.scenario.count:,} long launch calls, module loads or compilations take "
-        f"{duration(cost.scenario.time_ns)} of host time; {worst.name} has {duration(worst.time_ns)} of it."
-    )
+    what = plural(cost.scenario.count, "long launch call, module load or compilation", _MANY)
+    seen = f"{what}: {duration(cost.scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
     return case.finding(RULE, cost, f"Warm-up is in the window: {culprit(worst.name)}", seen)
 
+
+_MANY = "long launch calls, module loads or compilations"
 
 RULE = Rule(
     id="warm-up",

@@ -1,0 +1,88 @@
+"""What the rules are: a list, and one page for each."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from analyze.errors import SelectionError
+from analyze.findings import RULES, STATES, Rule
+from analyze.findings.rule import HIGH, MEDIUM
+from analyze.report.text import NONE, shorten
+from analyze.settings import Definitions
+from analyze.units import percent
+
+_VERDICT = "verdict"
+_INDENT = "    "
+
+
+def list_rules(*, width: int, limits: Mapping[str, float] | None = None) -> str:
+    """All rules with their limits, a line each."""
+    name = max(len(rule.id) for rule in RULES)
+    lines = [f"{'rule':<{name}}   limit  question"]
+    for rule in RULES:
+        share = _limit(rule, limits)
+        limit = NONE if share is None else percent(share)
+        lines.append(f"{rule.id:<{name}}  {limit:>6}  {shorten(rule.asks, max(width - name - 10, 8))}")
+    rest = (
+        "A saving below the limit, a share of the window where the rule does not say otherwise, is not told. "
+        f"high: at least {percent(HIGH)} of the window; medium: at least {percent(MEDIUM)}; low: less. "
+        "`analyze explain RULE` says what each one means, `analyze explain verdict` how the verdict is chosen."
+    )
+    return "\n".join((*lines, "", *textwrap.wrap(rest, width), ""))
+
+
+def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None) -> str:
+    """What a rule or the verdict means.
+
+    Raises:
+        SelectionError: there is no such rule.
+    """
+    if name == _VERDICT:
+        return _page("verdict: Where does the window go?", _verdict(), width)
+    found = {rule.id: rule for rule in RULES}
+    if name not in found:
+        close = difflib.get_close_matches(name, [*found, _VERDICT], n=1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        raise SelectionError(f"There is no rule {name!r}.", f"{hint}`analyze rules` lists them all.")
+    rule = found[name]
+    return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width)
+
+
+def _page(title: str, sections: Iterator[tuple[str, str]], width: int) -> str:
+    lines = [title]
+    for heading, text in sections:
+        lines += ["", heading, *textwrap.wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)]
+    return "\n".join((*lines, ""))
+
+
+def _sections(rule: Rule, limits: Mapping[str, float] | None) -> Iterator[tuple[str, str]]:
+    yield "What", rule.what
+    yield "Why", rule.why
+    yield "How to fix", rule.fix
+    yield "Does not apply when", rule.unless
+    yield "How it is measured", rule.measured
+    share = _limit(rule, limits)
+    yield "Limit", f"{rule.of}." if share is None else f"{percent(share)} of the {rule.of}."
+
+
+def _limit(rule: Rule, limits: Mapping[str, float] | None) -> float | None:
+    return (limits or {}).get(rule.id, rule.limit)
+
+
+def _verdict() -> Iterator[tuple[str, str]]:
+    definitions = Definitions()
+    yield (
+        "What",
+        "Every nanosecond of the device's window has one owner. The largest state names the verdict when it has at "
+        f"least {percent(definitions.headline_share)} of the window; below that it is mixed, and the two largest are "
+        "named. Compute-bound says only that kernels cover the window, not that they are efficient.",
+    )
+    yield "States", "; ".join(f"{state.label}: {state.cause}" for state in STATES) + "."
+    yield (
+        "Not judged",
+        f"Idle time names no verdict when less than {percent(definitions.complete_share)} of launch calls have an "
+        f"activity, the file is cut, or more than {percent(definitions.unexplained_share)} of the window is queued "
+        "work that did not start.",
+    )

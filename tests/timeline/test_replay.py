@@ -1,0 +1,189 @@
+"""Replays worked out by hand, and what holds of every run: unchanged it is the record, and removal never lengthens it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyze.timeline import Change, Host, Replay, build_schedule, union
+from analyze.trace import Trace
+from tests.builder import TraceBuilder
+from tests.timeline.test_ledger import FAST, build, random_rows
+
+Load = Callable[[TraceBuilder], Trace]
+
+
+def replay_of(trace: Trace) -> Replay:
+    return Replay(build_schedule(trace, Host(trace)))
+
+
+def ends_us(replay: Replay, change: Change) -> list[float]:
+    first = int(replay.run().start_ns.min())
+    return [round((end - first) / 1000, 3) for end in replay.run(change).end_ns.tolist()]
+
+
+def waiting() -> TraceBuilder:
+    """The host waits for A before it launches B, 10 us after the wait.
+
+    us      0    5   10                          60   65   75   80   85      105
+    host    launchA  sync.........................  )      launchB
+    device           A..........................|                  B.........|
+    """
+    return (
+        TraceBuilder()
+        .api("cudaLaunchKernel", 0, 5, correlation=1)
+        .api("cudaStreamSynchronize", 10, 55)
+        .api("cudaLaunchKernel", 75, 5, correlation=2)
+        .kernel("a", 10, 50, correlation=1)
+        .kernel("b", 85, 20, correlation=2)
+    )
+
+
+def test_a_wait_that_returns_at_once_lets_the_host_run_ahead(load: Load) -> None:
+    """B is launched at 20, and starts when A ends plus the usual 1.5 us between two queued kernels."""
+    replay = replay_of(load(waiting()))
+    assert ends_us(replay, Change()) == [50, 95]
+    assert ends_us(replay, Change(at_once={0: 0})) == [50, 71.5]
+
+
+def test_what_remains_of_a_call_is_spent(load: Load) -> None:
+    """A call that still takes 45 us ends at 55: B is launched at 65 and begins 10 us later, at 65 after A's start."""
+    replay = replay_of(load(waiting()))
+    assert ends_us(replay, Change(at_once={0: 45_000})) == [50, 85]
+    assert ends_us(replay, Change(at_once={0: 10**9})) == [50, 95]  # never longer than recorded
+
+
+def test_a_shorter_kernel_ends_the_wait_earlier(load: Load) -> None:
+    """A takes 20 us instead of 50: the wait returns 30 us earlier, and so does all that follows."""
+    assert ends_us(replay_of(load(waiting())), Change(durations={0: 20_000})) == [20, 65]
+
+
+def test_host_time_that_vanishes(load: Load) -> None:
+    """The 10 us between wait and launch vanish: B begins 10 us earlier."""
+    trace = load(waiting())
+    begin = int(trace.runtime["start_ns"].min()) + 65_000  # type: ignore[arg-type]
+    gone = union(np.array([begin]), np.array([begin + 10_000]))
+    assert ends_us(replay_of(trace), Change(host={0: gone})) == [50, 85]
+
+
+def test_a_graph_is_launched_once(load: Load) -> None:
+    """Only the first activity of a launch waits for the call; the next follows on its stream.
+
+    us      0   5  10     20  22     32        100
+    host    graph                              sync
+    device         K1.....|   K2.....|
+    """
+    builder = TraceBuilder().api("cudaGraphLaunch", 0, 5, correlation=1)
+    builder.kernel("k1", 10, 10, correlation=1).kernel("k2", 22, 10, correlation=1)
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change()) == [10, 22]
+    assert ends_us(replay, Change(durations={0: 4_000})) == [4, 16]
+    assert ends_us(replay, Change(gaps={1: 0})) == [10, 20]
+
+
+def test_work_that_waits_for_another_stream(load: Load) -> None:
+    """C on stream 9 was queued long ago and begins 1 us after A on stream 7 ends: it waited for A.
+
+    us         0 2   4 6      10              50 51      61
+    host       launchA launchC
+    stream 7                  A...............|
+    stream 9                                    C........|
+    """
+    builder = (
+        TraceBuilder()
+        .api("cudaLaunchKernel", 0, 2, correlation=1)
+        .api("cudaLaunchKernel", 4, 2, correlation=2)
+        .kernel("a", 10, 40, correlation=1, stream=7)
+        .kernel("c", 51, 10, correlation=2, stream=9)
+    )
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change(durations={0: 15_000})) == [15, 26]
+
+
+def test_threads_that_take_turns_shift_together(load: Load) -> None:
+    """Thread 2 works while thread 1 waits in Python, as autograd's does: its launch comes 30 us earlier with A."""
+    builder = (
+        TraceBuilder()
+        .api("cudaLaunchKernel", 0, 5, correlation=1, tid=1)
+        .api("cudaStreamSynchronize", 10, 50, tid=1)
+        .api("cudaLaunchKernel", 70, 5, correlation=2, tid=2)
+        .kernel("a", 10, 45, correlation=1)
+        .kernel("b", 80, 10, correlation=2)
+    )
+    assert ends_us(replay_of(load(builder)), Change(durations={0: 15_000})) == [15, 50]
+
+
+def test_threads_side_by_side_do_not(load: Load) -> None:
+    """Both threads are inside ops all the time: nothing says that one waits for the other."""
+    builder = TraceBuilder().op("main", 0, 100, tid=1).op("other", 0, 100, tid=2)
+    builder.api("cudaLaunchKernel", 1, 5, correlation=1, tid=1).api("cudaStreamSynchronize", 10, 50, tid=1)
+    builder.api("cudaLaunchKernel", 70, 5, correlation=2, tid=2)
+    builder.kernel("a", 10, 45, correlation=1).kernel("b", 80, 10, correlation=2, stream=9)
+    assert ends_us(replay_of(load(builder)), Change(durations={0: 15_000})) == [15, 80]
+
+
+def test_a_copy_that_holds_its_call(load: Load) -> None:
+    """The call ends with its copy; made asynchronous it takes 4 us, and the next launch follows at once."""
+    builder = (
+        TraceBuilder()
+        .api("cudaMemcpyAsync", 0, 100, correlation=1)
+        .api("cudaLaunchKernel", 101, 4, correlation=2)
+        .row("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 10, 88, pid=0, tid=7, device=0, stream=7, correlation=1)
+        .kernel("k", 108, 10, correlation=2)
+    )
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change(durations={0: 48_000})) == [48, 68]
+    assert ends_us(replay, Change(at_once={0: 4_000})) == [88, 99.5]
+
+
+def test_unexplained_delays_are_told_apart(load: Load) -> None:
+    """B was queued while A ran and began 400 us after it, for no reason in the file: 398.5 us are unexplained."""
+    builder = (
+        TraceBuilder()
+        .api("cudaLaunchKernel", 0, 2, correlation=1)
+        .api("cudaLaunchKernel", 4, 2, correlation=2)
+        .kernel("a", 10, 100, correlation=1)
+        .kernel("b", 510, 10, correlation=2)
+    )
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change()) == [100, 510]
+    assert int(replay.run(explained_only=True).end_ns[1] - replay.run().end_ns[1]) == -398_500
+
+
+def recorded_times(replay: Replay) -> tuple[list[int], list[int]]:
+    work = replay.schedule.work
+    return work.start_ns.tolist(), (work.start_ns + work.dur_ns).tolist()
+
+
+@given(seed=st.integers(0, 2**32))
+@FAST
+def test_unchanged_it_is_the_record_and_removal_never_lengthens(seed: int, tmp_path: Path) -> None:
+    trace = Trace.load(build(random_rows(seed)).write(tmp_path / "trace.json"))
+    replay = replay_of(trace)
+    run = replay.run()
+    assert (run.start_ns.tolist(), run.end_ns.tolist()) == recorded_times(replay)
+    r = random.Random(seed)
+    n, blocking = len(replay.schedule.work), int((replay.schedule.calls.blocking >= 0).sum())
+    change = Change(
+        at_once={i: r.randint(0, 3_000) for i in range(blocking) if r.random() < 0.5},
+        durations={i: r.randint(0, 3_000) for i in range(n) if r.random() < 0.5},
+        gaps={i: r.randint(-100, 3_000) for i in range(n) if r.random() < 0.3},
+    )
+    later = replay.run(change | Change(durations={i: 0 for i in range(n) if r.random() < 0.2}))
+    sooner = replay.run(change)
+    assert (sooner.end_ns <= run.end_ns).all()
+    assert (later.end_ns <= sooner.end_ns).all()  # removing more never lengthens either
+
+
+@pytest.mark.slow
+def test_unchanged_it_is_the_record_on_reference_traces(shared: Path) -> None:
+    for path in sorted((shared / "traces").glob("*.json.gz")):
+        replay = replay_of(Trace.load(path))
+        run = replay.run()
+        assert (run.start_ns.tolist(), run.end_ns.tolist()) == recorded_times(replay), path.name
