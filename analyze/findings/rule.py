@@ -98,6 +98,9 @@ class Case:
         found = [scenario for name in rule.costs if (scenario := savings.scenario(name))]
         if not found:
             return Passed(rule.id, "none in the window")
+        most = self.share(savings.most_ns(*rule.costs))
+        if most < self.limit(rule):
+            return Passed(rule.id, f"takes at most {percent(most)} of the window")
         if savings.deviation > WITHHELD:
             reason = f"delays that the file does not explain make up {percent(savings.deviation)} of the window"
             return Unmeasured(rule.id, f"{reason}: no saving is stated")

@@ -76,6 +76,20 @@ class Savings:
             self._scenarios[name] = BUILDERS[name](self._bench) if self._bench else None
         return self._scenarios[name]
 
+    def most_ns(self, *names: str) -> int:
+        """What removing some costs can save at most: all that it removes."""
+        if self._bench is None:
+            return 0
+        work, blocking = self._bench.schedule.work, self._bench.host.blocking["dur_ns"]
+        most = 0
+        for name in names:
+            change = found.change if (found := self.scenario(name)) else Change()
+            most += sum(gone.total_ns for gone in change.host.values())
+            most += int(blocking.gather(list(change.at_once)).sum())
+            most += sum(max(int(work.dur_ns[at]) - ns, 0) for at, ns in change.durations.items())
+            most += sum(max(int(work.gap_ns[at]) - ns, 0) for at, ns in change.gaps.items())
+        return most
+
     def saved_ns(self, *names: str, after: tuple[str, ...] = ()) -> int:
         """What removing some costs together takes off the window, others being gone already; not below 0."""
         return max(self._window(after) - self._window((*after, *names)), 0)

@@ -279,7 +279,7 @@ class _Program:
             self.m.launch(kernel, grid=FULL, dur_ns=self.plan.about(ns, *where))
 
 
-_NOTHING = 0.01  # of the window: what another cause hides
+NOTHING = 0.01  # of the window: what another cause hides
 ONE = (
     "input-wait",
     "python",
@@ -372,7 +372,7 @@ def main(count: int, clean: int, seed: int | None) -> None:
             right += verdict.first
             shown = []
             for cause, error in verdict.errors.items():
-                if verdict.truth[cause] < _NOTHING:
+                if verdict.truth[cause] < NOTHING:
                     shown.append(f"{cause} costs nothing here")
                     continue
                 told += 1

@@ -1,4 +1,4 @@
-"""Replays worked out by hand, and what holds of every run: unchanged it is the record, and removal never lengthens it."""
+"""Replays worked out by hand, and what always holds: unchanged it is the record, and removal never lengthens it."""
 
 from __future__ import annotations
 

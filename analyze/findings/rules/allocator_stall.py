@@ -25,7 +25,7 @@ RULE = Rule(
     id="allocator-stall",
     asks="Does the allocator go to the driver?",
     limit=0.01,
-    what="cudaMalloc, cudaFree or their like run inside the window: the caching allocator had no block that fits.",
+    what="Calls of cudaMalloc, cudaFree and the like lie in the window: the caching allocator had no block that fits.",
     why="Such calls take milliseconds, and cudaFree waits for the device.",
     fix="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; warm up first; no torch.cuda.empty_cache() in loops",
     unless="The window holds the first iteration: the cache fills once, and the first call also makes the context.",
