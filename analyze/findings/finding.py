@@ -52,7 +52,7 @@ class Finding:
     change: str
     saving: Saving | None
     unless: str
-    evidence: tuple[Table, ...] = ()
+    evidence: tuple[Table, ...]
 
 
 @dataclass(frozen=True, slots=True)

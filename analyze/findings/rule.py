@@ -141,6 +141,7 @@ class Case:
             change=change or rule.fix,
             saving=None,
             unless=rule.unless,
+            evidence=(),
         )
 
     def places(self, places: tuple[Place, ...]) -> tuple[Table, ...]:

@@ -121,7 +121,7 @@ def _recording_cost(trace: Trace) -> Iterator[Notice]:
     costs = [text for flag, text in _FLAG_COST.items() if flag in trace.metadata.flags]
     if costs and trace.activities.height:
         listed = costs[0] if len(costs) == 1 else ", ".join(costs[:-1]) + " and " + costs[-1]
-        text = f"{listed[0].upper() + listed[1:]} inflated the host side: idle time caused by the host is overstated."
+        text = f"{listed[0].upper() + listed[1:]} slowed the host: idle time caused by it is overstated."
         yield Notice("profiler-inflation", text, len(costs))
 
 

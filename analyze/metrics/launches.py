@@ -175,7 +175,7 @@ def section(launches: Launches, window_ns: int) -> Section:
     queued = f", {duration(busy.p50_ns)} queued" if busy else ""
     blocks = (
         Stat("Launch", f"{launches.calls:,} ({per_second:,}/s); {short} of {launches.kernels:,} kernels below 10 µs"),
-        Stat("Latency", f"{at_once}{queued}; queue depth max {launches.max_queue_depth:,}"),
+        Stat("Latency", f"{at_once}{queued}; queue depth max {launches.max_queue_depth:,}", brief=False),
         Stat("Launch latency on an idle stream", _spread(idle), brief=False),
         Stat("Queue time behind other work", _spread(busy), brief=False),
         table,

@@ -37,7 +37,6 @@ from analyze.timeline import (
     Intervals,
     Selection,
     Wish,
-    build_schedule,
     device_timelines,
     join,
     partition_gaps,
@@ -125,19 +124,13 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     memory = measure_memory(trace, within, definitions.top)
     zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
-    notices = (
-        *find_notices(trace, selection, devices, launches, definitions, zeros),
-        *purpose.notices(),
-        *memory.notices(),
-    )
-    numbered = _numbered(work, trace, selection)
-    bench = Bench(trace, host, build_schedule(trace, host), numbered, gpu, definitions, within, final) if main else None
+    odd = find_notices(trace, selection, devices, launches, definitions, zeros)
+    notices = (*odd, *purpose.notices(), *memory.notices())
+    bench = Bench(trace, host, _numbered(work, trace, selection), gpu, definitions, within, final) if main else None
     return Measures(
         selection=selection.label,
         devices=devices,
-        overlaps=tuple(
-            measure_overlap(line, device.concurrent_ns) for line, device in zip(lines, devices, strict=True)
-        ),
+        overlaps=tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True)),
         launches=launches,
         stalls=measure_stalls(trace, host, _together(gaps), _busy(lines), within, final),
         categories=measure_categories(lines),

@@ -12,7 +12,7 @@ import polars as pl
 from analyze.gpus import Gpu
 from analyze.metrics.attribution import Attribution
 from analyze.settings import Definitions
-from analyze.timeline import Change, Host, Intervals, Schedule, intersect, union
+from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
 from analyze.timeline.calls import OP
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
@@ -65,8 +65,7 @@ class Bench:
     Attributes:
         trace: the trace.
         host: its host side.
-        schedule: who waits for whom.
-        work: the selected activities with op and purpose; `at` is their row in `schedule.activities`.
+        work: the selected activities with op and purpose; `at` is their row among all timed ones.
         gpu: model of the headline device, None when it is not known.
         definitions: limits.
         within: host interval of the selection, None for everything.
@@ -75,12 +74,16 @@ class Bench:
 
     trace: Trace
     host: Host
-    schedule: Schedule
     work: Attribution
     gpu: Gpu | None
     definitions: Definitions
     within: tuple[int, int] | None
     final: int | None
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """Who waits for whom, over all timed activities."""
+        return build_schedule(self.trace, self.host)
 
     @cached_property
     def rows(self) -> pl.DataFrame:

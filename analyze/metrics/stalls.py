@@ -162,7 +162,7 @@ def section(stalls: Stalls) -> Section:
             f"{plural(stalls.calls, 'blocking call')}, {duration(stalls.blocked_ns)}; "
             f"exposed: {duration(exposed)} of idle GPU"
         )
-    stats = [Stat("Waits", text)]
+    stats = [Stat("Waits", text, brief=False)]
     if stalls.profiler_final_ns is not None:
         own = f"{duration(stalls.profiler_final_ns)}, not counted above"
         stats.append(Stat("The profiler's own last synchronisation", own, brief=False))

@@ -31,10 +31,7 @@ def _note(diagnosis: Diagnosis) -> str:
     together = diagnosis.together
     if together is None:
         return ""
-    if sum(1 for finding in diagnosis.findings if finding.saving) == 1:
-        return "The saving is computed by replay."
-    both = f"all together ≤ {duration(together.ns)}, {percent(together.share)}"
-    return f"Savings are computed by replay and overlap: {both}."
+    return f"All together ≤ {duration(together.ns)}, {percent(together.share)}, by replay."
 
 
 def _suggestion(finding: Finding) -> Suggestion:

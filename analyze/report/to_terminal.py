@@ -24,7 +24,7 @@ from analyze.report.text import (
     sparkline,
     to_ascii,
 )
-from analyze.units import percent, plural
+from analyze.units import percent
 
 DEFAULT_WIDTH = 80
 MAX_WIDTH = 120
@@ -34,6 +34,7 @@ _NARROW = 60  # below it bars and shares go first; names are cut, numbers never
 _NAME_AT_LEAST = 8
 _GAP = "  "
 _ADVISED = 3
+_COMMANDS = 2
 _LEVEL = 5
 _LEVELS = {"high": "HIGH", "medium": "MED", "low": "LOW"}
 _LEFT = (Kind.TEXT, Kind.CODE, Kind.BAR)
@@ -99,7 +100,7 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
 def _closing(page: Page, width: int) -> Iterator[Text]:
     for i, notice in enumerate(page.notices):
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
-    for i, command in enumerate(page.next_steps):
+    for i, command in enumerate(page.next_steps[:_COMMANDS]):
         yield from _labelled("Next" if i == 0 else "", command, width)
 
 
@@ -137,12 +138,12 @@ def _advice(advice: Advice, width: int) -> Iterator[Text]:
         yield lead.append(shorten(printable(suggestion.title), max(width - lead.cell_len, _NAME_AT_LEAST)))
         yield from _wrapped(f"{suggestion.id} → {suggestion.change}", width, "     ", Text("   "))
     more = len(advice.suggestions) - len(shown)
-    rest = f"{plural(more, 'more finding')}; " if more else ""
+    rest = f"{more:,} more; " if more else ""
     yield from _wrapped(f"{advice.note} {rest}{_counted(advice)}.".strip(), width, "   ")
 
 
 def _counted(advice: Advice) -> str:
-    return f"{plural(len(advice.passed), 'check')} passed, {len(advice.unmeasured):,} not measured"
+    return f"{len(advice.passed):,} checks passed, {len(advice.unmeasured):,} not measured"
 
 
 def _series(series: Series, width: int) -> Text:

@@ -27,7 +27,7 @@ RULE = Rule(
     limit=0.01,
     what="Calls of cudaMalloc, cudaFree and the like lie in the window: the caching allocator had no block that fits.",
     why="Such calls take milliseconds, and cudaFree waits for the device.",
-    fix="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; warm up first; no torch.cuda.empty_cache() in loops",
+    fix="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; no empty_cache() in loops",
     unless="The window holds the first iteration: the cache fills once, and the first call also makes the context.",
     measured="Replay without these calls; that cudaFree waits for the device is part of its recorded time.",
     check=check,

@@ -6,11 +6,6 @@ from analyze.findings.finding import Outcome, Passed
 from analyze.findings.rule import Case, Rule
 from analyze.findings.words import slower_products
 
-_SWITCH = (
-    "torch.backends.cuda.matmul.allow_tf32 = True and torch.backends.cudnn.allow_tf32 = True, or "
-    'torch.autocast("cuda", dtype=torch.bfloat16)'
-)
-
 
 def check(case: Case) -> Outcome:
     """What tensor cores would save."""
@@ -25,7 +20,7 @@ RULE = Rule(
     limit=0.01,
     what="GEMMs or convolutions run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
     why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",
-    fix=_SWITCH,
+    fix='torch.set_float32_matmul_precision("high"), or autocast to bfloat16',
     unless="The model needs full fp32 accuracy: check it. Small products are limited by memory or launches.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     check=check,

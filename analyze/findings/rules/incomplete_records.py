@@ -21,7 +21,7 @@ def check(case: Case) -> Outcome:
     return case.remark(RULE, "Device records do not support idle advice", seen, "high", change=change)
 
 
-_OTHERS = "Record all ranks and processes that share the GPU or exchange data with this one over the same time."
+_OTHERS = "record all ranks and processes that work on this GPU or with it, over the same time"
 
 RULE = Rule(
     id="incomplete-records",
@@ -30,7 +30,7 @@ RULE = Rule(
     of="as for the verdict: `analyze explain verdict`",
     what="The file lacks activities that were launched, or work was queued for reasons that the file does not hold.",
     why="Time without a record looks like idle time, so every figure on idle time is an upper bound.",
-    fix="Record again with fewer steps, a warm-up step in the schedule, and the file written to the end.",
+    fix="record fewer steps after a warm-up step, and let the file be written to its end",
     unless="The missing launches were captured into a CUDA graph: the report then says so.",
     measured="Launch calls without an activity, the end of the file, and queued work that did not start.",
     check=check,

@@ -41,7 +41,7 @@ RULE = Rule(
     limit=0.01,
     what="The thread that launches kernels also loads and prepares data, or runs other Python for milliseconds.",
     why="It launches nothing meanwhile, and the device runs out of work.",
-    fix="DataLoader(num_workers=4, persistent_workers=True, prefetch_factor=4), or preprocess on the GPU",
+    fix="DataLoader(num_workers=4, persistent_workers=True)",
     unless="The workers cannot keep up: n workers need at least 1/n of this time per step.",
     measured="Replay with DataLoader work and pauses over 1 ms gone from the launching threads.",
     check=check,

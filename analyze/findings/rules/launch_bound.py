@@ -30,7 +30,7 @@ RULE = Rule(
     limit=0.01,
     what="The device finishes each kernel before the host has launched the next one.",
     why="Every launch costs the host a few microseconds of dispatch; short kernels end sooner than that.",
-    fix='torch.compile(model, mode="reduce-overhead") or a torch.cuda.CUDAGraph, or a larger batch',
+    fix='torch.compile(mode="reduce-overhead"), CUDAGraph, larger batch',
     unless="Shapes or control flow change from call to call, or Python between the launches needs their results.",
     measured=(
         "Replay with launch calls and the host time between them gone, as in one graph launch; waits, input work "

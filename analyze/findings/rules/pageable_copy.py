@@ -29,7 +29,7 @@ RULE = Rule(
     limit=0.01,
     what="A copy from pageable memory, or a synchronous one, ends before its call returns.",
     why="The host cannot launch ahead, and the copy cannot overlap with kernels.",
-    fix='DataLoader(pin_memory=True) and tensor.to("cuda", non_blocking=True)',
+    fix='pin_memory=True and tensor.to("cuda", non_blocking=True)',
     unless="The source buffer is changed right after the call.",
     measured="Replay with these calls as short as an ordinary launch; that pinned copies are faster is not counted.",
     check=check,

@@ -22,10 +22,7 @@ RULE = Rule(
     limit=0.01,
     what="The kernels' names say another precision than the run was made for.",
     why="A switch that did nothing costs accuracy decisions and saves no time.",
-    fix=(
-        "tf32: set both torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32; half: cast the "
-        "whole model or run it inside torch.autocast; multiples of 8 in all sizes"
-    ),
+    fix="set both allow_tf32 switches; cast the whole model; sizes in multiples of 8",
     unless="The rest is attention or fp32 by design, such as a loss.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     check=check,

@@ -32,7 +32,7 @@ RULE = Rule(
     limit=0.01,
     what="`.item()`, `.cpu()`, `nonzero` and the like stop the host until the device has caught up.",
     why="While the host waits it launches nothing; the device runs dry and idles until new work arrives.",
-    fix="keep the value on the GPU, read it every N steps, or copy with non_blocking=True and read it later",
+    fix="keep it on the GPU, or copy with non_blocking=True and read it later",
     unless="The program's next launches depend on the value.",
     measured=(
         "Replay with these calls returning at once; what input work hides is not counted. An upper bound where later "

@@ -26,7 +26,7 @@ RULE = Rule(
     limit=0.01,
     what="Attention runs as batched products with a softmax between them.",
     why="The matrix of scores goes to memory and back several times; a fused kernel keeps it on the chip.",
-    fix='torch.nn.functional.scaled_dot_product_attention, or attn_implementation="sdpa" in transformers',
+    fix='F.scaled_dot_product_attention, attn_implementation="sdpa"',
     unless="The model returns attention weights, or its mask or head size keeps fused kernels out.",
     measured="Replay without softmax, elementwise, reduction and dropout kernels of attention; its products stay.",
     check=check,
