@@ -137,7 +137,9 @@ class Replay:
         """Per activity: the one before on its stream, its launch, the one of another stream; each with its delay."""
         work, (_, call_place, place) = self.schedule.work, self._order
         dur = self._durations(change)
-        gap = work.gap_ns - (work.unexplained_ns if explained_only else 0)
+        unexplained = work.unexplained_ns if explained_only else np.zeros_like(work.unexplained_ns)
+        gap = work.gap_ns - np.where(work.by_launch, 0, unexplained)
+        latency = work.latency_ns - np.where(work.by_launch, unexplained, 0)
         for at, ns in change.gaps.items():
             gap[at] = min(gap[at], ns)
         alone = (work.before == NONE) & (work.launch == NONE)
@@ -145,7 +147,7 @@ class Replay:
             _places(place, work.before),
             np.where(alone, work.start_ns, _from(dur, work.before) + np.where(work.before == NONE, 0, gap)),
             _places(call_place, work.launch),
-            np.where(work.launch == NONE, _NEVER, work.latency_ns),
+            np.where(work.launch == NONE, _NEVER, latency),
             _places(place, work.across),
             _from(dur, work.across) + np.where(work.across == NONE, 0, work.across_ns),
         )

@@ -17,6 +17,7 @@ Bool = npt.NDArray[np.bool_]
 NONE = -1
 _FEW = 10  # samples: below it a file does not tell its own typical delays
 _DEVICE_GAP_NS, _LATENCY_NS = 1_500, 6_000  # then these, as measured on NVIDIA and AMD GPUs of 2017 to 2024
+_LONG_DELAY_NS = 1_000_000  # beyond it the device did not begin for a reason that is not launching
 _BLOCK_END, _LAUNCH, _ACTIVITY = range(3)  # at one instant a wait ends, then a call begins, then the device starts
 
 
@@ -61,7 +62,8 @@ class Work:
         latency_ns: what must lie between that call's start and its start.
         across: the activity of another stream that it waited for, `NONE` without one.
         across_ns: what must lie between that one's end and its start.
-        unexplained_ns: how long it stood still for a reason that the file does not hold; part of the delays above.
+        unexplained_ns: how long it stood still for a reason that the file does not hold; part of `gap_ns`.
+        by_launch: it is part of `latency_ns` instead: the stream was free.
     """
 
     start_ns: Int64
@@ -73,6 +75,7 @@ class Work:
     across: Int64
     across_ns: Int64
     unexplained_ns: Int64
+    by_launch: Bool
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -190,9 +193,13 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     latency = np.where(by_launch, start - called, latency)
     by_stream = alone & ~by_launch
     gap = np.where(by_stream, start - free, gap)
+    delay = start - np.where(
+        before == NONE, returned, np.maximum(returned, free)
+    )  # of a launch that had returned, on a stream that was free
     unexplained = np.where(by_stream & (launch != NONE), late, 0)
+    unexplained = np.where(by_launch & (delay > _LONG_DELAY_NS), delay, unexplained)
     return (
-        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained),
+        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch),
         gap_typical,
         latency_typical,
     )
