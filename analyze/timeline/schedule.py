@@ -197,7 +197,8 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
         before == NONE, returned, np.maximum(returned, free)
     )  # of a launch that had returned, on a stream that was free
     unexplained = np.where(by_stream & (launch != NONE), late, 0)
-    unexplained = np.where(by_launch & (delay > _LONG_DELAY_NS), delay, unexplained)
+    inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
+    unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
     return (
         Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch),
         gap_typical,
