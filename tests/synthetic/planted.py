@@ -16,11 +16,14 @@ import click
 
 from analyze.report import build_report
 from analyze.trace import Trace
+from tests.synthetic import writer
 from tests.synthetic.machine import Costs, Machine
 from tests.synthetic.vit import FP16, FP32, TF32
-from tests.synthetic.writer import KinetoWriter
+from tests.synthetic.writer import PID, KinetoWriter
 
 GPU, SMS, MEMORY = "NVIDIA A100-SXM4-80GB", 108, 80 * 2**30
+STREAM, SIDE, COPIES, AUTOGRAD = writer.STREAM, 20, 24, writer.PID + 7
+WAIT_NS = 1_300  # from the end of what a stream waits for to its next start
 FULL = [432, 1, 1]  # blocks: four for each multiprocessor
 TF32_OVER_FP32 = 156 / 19.5  # dense peaks of that GPU by its data sheet
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -55,7 +58,7 @@ class Run:
     """One run: layers of products with a light kernel between them, fed by a host that is fast enough.
 
     Attributes:
-        seed: of everything drawn.
+        seed: of everything drawn; half of the runs use two host threads in turn, half have more than one stream.
         causes: what is planted.
     """
 
@@ -74,6 +77,7 @@ class Run:
             dispatch=r.randint(2_000, 4_000),
             python=r.randint(1_000, 3_000),
         )
+        self.threads, self.side = r.random() < 0.5, r.random() < 0.5
         # By how much each cause costs; a planted one costs a good part of the step.
         step_ns = self.layers * 4 * self.kernel_ns
         self.amount = {
@@ -110,8 +114,8 @@ class Run:
 class UnevenMachine(Machine):
     """A machine whose small costs vary from time to time, also between a run and its repaired one."""
 
-    def __init__(self, writer: KinetoWriter, costs: Costs, seed: object) -> None:
-        super().__init__(writer, costs)
+    def __init__(self, rows: KinetoWriter, costs: Costs, seed: object) -> None:
+        super().__init__(rows, costs)
         self.random = random.Random(str(seed))
 
     def vary(self, ns: int) -> int:
@@ -121,9 +125,10 @@ class UnevenMachine(Machine):
 class _Program:
     def __init__(self, run: Run, repaired: str) -> None:
         self.plan, self.repaired = run, repaired
-        writer = KinetoWriter(GPU, SMS, MEMORY, {"made_by": "tests/synthetic/planted.py"})
+        self.wait_until = 0  # when what the kernels' stream waits for is done
+        rows = KinetoWriter(GPU, SMS, MEMORY, {"made_by": "tests/synthetic/planted.py"})
         if run.has("precision-not-used"):
-            writer.recorded = {"precision": "tf32", "amp": False, "model": "planted"}
+            rows.recorded = {"precision": "tf32", "amp": False, "model": "planted"}
         costs = run.costs
         if run.has("launch-bound"):
             fixed = repaired == "launch-bound"
@@ -135,7 +140,7 @@ class _Program:
                 0 if fixed else run.host_ns,
                 0 if fixed else costs.python,
             )
-        self.m = UnevenMachine(writer, costs, (run.seed, repaired))
+        self.m = UnevenMachine(rows, costs, (run.seed, repaired))
 
     def broken(self, cause: str) -> bool:
         """Planted and not repaired."""
@@ -160,12 +165,24 @@ class _Program:
             ns = plan.about(plan.amount["profiler-overhead"], number, "buffer")
             m.writer.overhead("Activity Buffer Request", m.now, ns)
             m.spend(ns)
+        if plan.side:
+            self._prefetch(number)
         for layer in range(plan.layers):
+            if plan.threads and layer == plan.layers // 2:
+                m.writer.tid = AUTOGRAD
             self._layer(number, layer)
+        m.writer.tid = PID
         if plan.has("small-kernels"):
             for i in range(plan.layers * 40):
                 self._op("aten::_fused_adam_", ADAM, plan.tiny_ns, (number, "adam", i))
         m.spend(m.costs.python)
+
+    def _prefetch(self, step: int) -> None:
+        """A copy beside the kernels, that nothing waits for."""
+        with self.m.op("aten::copy_"):
+            ns = self.plan.about(2.0 * self.plan.kernel_ns, step, "prefetch")
+            name = "Memcpy HtoD (Pinned -> Device)"
+            self.m.launch(name, ns, api="cudaMemcpyAsync", kind="memcpy", stream=COPIES, bytes=ns * 20)
 
     def _layer(self, step: int, layer: int) -> None:
         plan, where = self.plan, (step, layer)
@@ -205,10 +222,10 @@ class _Program:
                 if self.broken("autocast-casts"):
                     self._cast(where, name)
                 with self.m.op(inner, dims=[[768], [512, 768], [768, 768]], types=["c10::Half"] * 3):
-                    self.m.launch(FP16.gemm, grid=FULL, dur_ns=ns, call_ns=call)
+                    self._kernel(FP16.gemm, ns, call_ns=call)
             return
         with self.m.op(outer), self.m.op(inner, dims=[[768], [512, 768], [768, 768]], types=["float"] * 3):
-            self.m.launch(kernels.gemm, grid=FULL, dur_ns=ns, call_ns=call)
+            self._kernel(kernels.gemm, ns, call_ns=call)
 
     def _cast(self, where: tuple[object, ...], name: str) -> None:
         types = {"dims": [[768, 768], [768, 768]], "types": ["c10::Half", "float"]}
@@ -230,7 +247,7 @@ class _Program:
         for name, ns in zip(names, lengths, strict=True):
             kernel = NORM if name == "aten::layer_norm" else elementwise("CUDAFunctor_add")
             with self.m.op(name):
-                self.m.launch(kernel, grid=FULL, dur_ns=ns)
+                self._kernel(kernel, ns)
 
     def _attention(self, where: tuple[object, ...]) -> None:
         plan, m = self.plan, self.m
@@ -247,15 +264,25 @@ class _Program:
         plan = self.plan
         if plan.has("exposed-communication"):
             ns = plan.about(plan.amount["exposed-communication"], where[1], "reduce")
-            with self.m.op("record_param_comms"):
-                self.m.launch(NCCL, grid=FULL, dur_ns=1 if self.repaired == "exposed-communication" else ns)
+            self._collective(1 if self.repaired == "exposed-communication" else ns)
         if plan.has("collective-wait"):
             own = plan.about(0.05 * plan.kernel_ns, where[1], "reduce")
             late = (
                 plan.about(plan.amount["collective-wait"], *where, "late") if where[0] != where[1] % plan.steps else 0
             )
-            with self.m.op("record_param_comms"):
-                self.m.launch(NCCL, grid=FULL, dur_ns=own + (late if self.broken("collective-wait") else 0))
+            self._collective(own + (late if self.broken("collective-wait") else 0))
+
+    def _collective(self, ns: int) -> None:
+        """On the kernels' own stream, or on one of its own that waits for them and that they wait for."""
+        with self.m.op("record_param_comms"):
+            if not self.plan.side:
+                self._kernel(NCCL, ns)
+                return
+            done = self.m.streams.get(STREAM, 0)
+            self.wait_until = self.m.launch(NCCL, ns, grid=FULL, stream=SIDE, after=done + WAIT_NS) + WAIT_NS
+
+    def _kernel(self, name: str, ns: int, call_ns: int | None = None) -> None:
+        self.m.launch(name, ns, grid=FULL, call_ns=call_ns, after=self.wait_until)
 
     def _copy(self, where: tuple[object, ...]) -> None:
         m, ns = self.m, self.plan.about(self.plan.amount["pageable-copy"], *where, "copy")
@@ -276,7 +303,7 @@ class _Program:
 
     def _op(self, op: str, kernel: str, ns: float, where: tuple[object, ...]) -> None:
         with self.m.op(op):
-            self.m.launch(kernel, grid=FULL, dur_ns=self.plan.about(ns, *where))
+            self._kernel(kernel, self.plan.about(ns, *where))
 
 
 NOTHING = 0.01  # of the window: what another cause hides

@@ -23,6 +23,7 @@ class KinetoWriter:
         self.recorded: dict[str, Any] = {}
         self._correlation = 4_000
         self._op = 0
+        self.tid = PID  # of the host thread that works
         self.end_ns = 0
 
     def next_correlation(self) -> int:
@@ -43,7 +44,7 @@ class KinetoWriter:
             "cpu_op",
             name,
             PID,
-            PID,
+            self.tid,
             start,
             dur,
             {"External id": self._op, "Record function id": 0, "Ev Idx": self._op - 1, **extra, **args},
@@ -63,9 +64,9 @@ class KinetoWriter:
 
     def api(self, name: str, start: int, dur: int, correlation: int) -> None:
         args = {"External id": self._op + 1, "cbid": 211, "correlation": correlation}
-        self.rows.append(self._row("cuda_runtime", name, PID, PID, start, dur, args))
+        self.rows.append(self._row("cuda_runtime", name, PID, self.tid, start, dur, args))
         phase = "s" if "Launch" in name or "Memcpy" in name or "Memset" in name or "Synchronize" in name else "f"
-        self.rows.append(self._flow(phase, correlation, PID, PID, start))
+        self.rows.append(self._flow(phase, correlation, PID, self.tid, start))
 
     def activity(self, kind: str, name: str, start: int, dur: int, correlation: int, **args: Any) -> None:
         cat = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}[kind]
