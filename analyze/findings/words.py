@@ -23,6 +23,11 @@ def culprit(name: str) -> str:
     return (word or "work")[:_LONGEST]
 
 
+def is_frame(names: tuple[str, ...]) -> bool:
+    """Whether the evidence of a gap is Python frames rather than an op or a range."""
+    return any(_FRAME.match(name) for name in names)
+
+
 def gaps_table(gaps: tuple[ShrunkGap, ...], device: DeviceTime) -> tuple[Table, ...]:
     """The recorded gaps that a saving comes from, most first."""
     if not gaps:

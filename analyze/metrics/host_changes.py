@@ -111,9 +111,19 @@ def python_work(bench: Bench) -> Scenario | None:
     )
     if not rows.height:
         return None
-    frames = own_frames(bench.trace, rows["thread"], rows["start_ns"] + rows["time_ns"] // 2)
+    frames = _around(bench, rows["thread"], rows["start_ns"] + rows["time_ns"] // 2)
     named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=pl.Series(frames, dtype=pl.String))
     return Scenario(Change(host=gone), rows.height, int(rows["time_ns"].sum()), places(named))
+
+
+def _around(bench: Bench, thread: pl.Series, time_ns: pl.Series) -> list[str]:
+    """The program's own frame around each instant, else the innermost range that is no step."""
+    ranges = timed_rows(bench.trace.ranges)
+    ranges = ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
+    names = ranges["name"].cast(pl.String)
+    at = innermost_rows(ranges, thread, time_ns).to_list()
+    frames = own_frames(bench.trace, thread, time_ns)
+    return [frame or ("" if i is None else names[i] or "") for frame, i in zip(frames, at, strict=True)]
 
 
 def launch_work(bench: Bench) -> Scenario | None:

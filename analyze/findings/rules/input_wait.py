@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
-from analyze.findings.words import culprit
+from analyze.findings.words import culprit, is_frame
 from analyze.units import duration, percent
 
 _PARTS = ("host_data_loading_ns", "host_other_ns")
@@ -17,20 +17,20 @@ def check(case: Case) -> Outcome:
         return cost
     loading = case.measures.savings.scenario("input")
     loads = cost.scenario is loading
-    frames = next((g.frame for g in case.measures.gaps if any(p in g.parts for p in _PARTS) and g.frame), ())
+    frames = next((g.frame for g in case.measures.gaps if any(p in g.parts for p in _PARTS) and is_frame(g.frame)), ())
     named = [frame for frame in frames if not frame.startswith("<")]
     worst = cost.scenario.places[0]
-    where = named[0] if named else worst.where or worst.name
+    where = named[0] if named else worst.where
     who = "DataLoader work" if loads else "Python"
+    place = f", in {where}" if where else ""
+    under = f" under {named[-1]}" if len(named) > 1 else ""
     seen = (
-        f"{who} takes {duration(cost.scenario.time_ns)} on the launching thread, in {where}"
-        f"{f' under {named[-1]}' if len(named) > 1 else ''}. "
+        f"{who} on the launching thread: {duration(cost.scenario.time_ns)}{place}{under}. "
         f"The GPU idles for {percent(case.share(case.device.idle['host_data_loading_ns']))} of the window inside "
         f"DataLoader work and for {percent(case.share(case.device.idle['host_other_ns']))} outside ops."
     )
-    return case.finding(
-        RULE, cost, f"{who} on the launching thread: {culprit(where)}", seen, change="" if loads else _ELSEWHERE
-    )
+    title = f"{who} on the launching thread{': ' + culprit(where) if where else ''}"
+    return case.finding(RULE, cost, title, seen, change="" if loads else _ELSEWHERE)
 
 
 _ELSEWHERE = "move that work to another thread or process, or launch the next step before it"
