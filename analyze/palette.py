@@ -18,4 +18,6 @@ VERDICTS = {
     "mixed": ORANGE,
     "not-judged": PURPLE,
     "no-gpu-activity": PURPLE,
+    "better": GREEN,
+    "worse": VERMILION,
 }

@@ -22,6 +22,7 @@ from analyze.metrics.purpose import Purpose, measure_purpose
 from analyze.metrics.records import zero_share
 from analyze.metrics.roofline import Roofline, measure_roofline
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
+from analyze.metrics.step_ledgers import ByStep, measure_step_ledgers, measure_step_work
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
 from analyze.notes import Notice
@@ -31,6 +32,7 @@ from analyze.timeline import (
     DeviceTimeline,
     Host,
     Intervals,
+    Selection,
     Wish,
     device_timelines,
     join,
@@ -61,6 +63,7 @@ class Measures:
         memory: allocations over time, empty where not recorded.
         gaps: the largest gaps.
         steps: the steps.
+        by_step: ledgers step by step, and what all steps launched.
         host: ops and threads.
         notices: what was odd.
         zero_share: share of rows with time 0 and length 0.
@@ -82,6 +85,7 @@ class Measures:
     memory: Memory
     gaps: tuple[Gap, ...]
     steps: tuple[Step, ...]
+    by_step: ByStep
     host: HostSide
     notices: tuple[Notice, ...]
     lead: Lead | None
@@ -129,6 +133,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         memory=memory,
         gaps=largest_gaps(trace, lines, gaps, definitions.top),
         steps=measure_steps(selection),
+        by_step=_by_step(trace, selection, lines, gaps, _own_calls(host, final), definitions),
         host=measure_host(trace, work, within, view or OpsView()),
         notices=(
             *find_notices(trace, selection, devices, launches, definitions, zeros),
@@ -138,6 +143,27 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         zero_share=zeros,
         lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
     )
+
+
+def _own_calls(host: Host, final: int | None) -> pl.DataFrame:
+    """The blocking calls without the profiler's own last synchronisation."""
+    return host.blocking if final is None else host.blocking.with_row_index("row").filter(pl.col("row") != final)
+
+
+def _by_step(
+    trace: Trace,
+    selection: Selection,
+    lines: list[DeviceTimeline],
+    gaps: list[pl.DataFrame],
+    blocking: pl.DataFrame,
+    definitions: Definitions,
+) -> ByStep:
+    """The headline device's ledgers: that of the line with the longest window."""
+    if not lines:
+        return ByStep()
+    at = max(range(len(lines)), key=lambda i: lines[i].window_ns)
+    ledgers = measure_step_ledgers(trace, selection, lines[at], gaps[at], blocking, definitions)
+    return ByStep(ledgers, measure_step_work(selection))
 
 
 _COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}

@@ -53,8 +53,16 @@ def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
     Raises:
         OutputError: unknown suffix, somebody else's file, or no way to write there.
     """
+    write_text(render(report, format_of(path)), path, force=force)
+
+
+def write_text(text: str, path: str | Path, *, force: bool = False) -> None:
+    """Write a text whole or not at all, over nothing that this program did not make.
+
+    Raises:
+        OutputError: somebody else's file, or no way to write there.
+    """
     place = Path(path)
-    text = render(report, format_of(place))
     if place.exists() and not force and not _made_by_us(place):
         raise OutputError(f"{path} exists and is no report of {TOOL}.", "Choose another name, or pass --force.")
     try:

@@ -14,7 +14,7 @@ BUDGET_CHARACTERS = 60_000  # a pull request comment holds 65,536
 _BAR_CELLS = 20
 _NAME_CELLS = 100
 _SPARK_CELLS = 60
-_RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY)
+_RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY, Kind.FIGURE)
 _SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
@@ -114,7 +114,7 @@ def _table(table: Table) -> Iterator[str]:
                 texts = [code(text) if text != "–" else text for text in texts]
             case Kind.BAR:
                 texts = [_bar(float(text)) for text in texts]
-            case Kind.TEXT:
+            case Kind.TEXT | Kind.FIGURE:
                 texts = [escape(text) for text in texts]
             case Kind.TIME | Kind.COUNT | Kind.SHARE | Kind.MEMORY:
                 pass
@@ -145,4 +145,8 @@ def _bottom(page: Page) -> Iterator[str]:
         yield "### How to go on\n\n```"
         yield from (printable(command).replace("`", "'") for command in page.next_steps)
         yield "```\n"
+    if page.gates:
+        yield "### Gates\n"
+        yield from (f"- {escape(gate)}" for gate in page.gates)
+        yield ""
     yield f"<sub>{escape(page.footer)}</sub>\n"

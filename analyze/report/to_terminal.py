@@ -96,6 +96,8 @@ def _closing(page: Page, width: int) -> Iterator[Text]:
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
     for i, command in enumerate(page.next_steps):
         yield from _labelled("Next" if i == 0 else "", command, width)
+    for i, gate in enumerate(page.gates):
+        yield from _labelled("Gates" if i == 0 else "", gate, width)
 
 
 def _block(block: Block, width: int) -> Iterator[Text]:
