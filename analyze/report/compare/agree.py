@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from analyze.errors import NotComparableError
 from analyze.notes import Notice
 from analyze.report.compare.subject import Recording, Subject
+from analyze.report.text import shorten
 from analyze.units import percent
 
 _WORTH_TELLING = 0.01  # of the activity time
+_SHOWN = 80  # characters of a name in a sentence
 _LENGTHS = ("top",)  # how long lists are: no figure depends on it
 
 
@@ -44,8 +46,14 @@ def _differences(subjects: Sequence[Subject], labels: Sequence[str]) -> Iterator
     for ident, what, read in _QUESTIONS:
         values = [read(subject) for subject in subjects]
         if len(set(values)) > 1:
-            told = ", ".join(f"{label} {value or 'not recorded'}" for label, value in zip(labels, values, strict=True))
+            told = ", ".join(
+                f"{label} {shorten(value, _SHOWN) or 'not recorded'}"
+                for label, value in zip(labels, values, strict=True)
+            )
             yield Notice(f"different-{ident}", f"{what}: {told}.", len(set(values)))
+    for subject, label in zip(subjects, labels, strict=True):
+        if subject.verdict.id == "not-judged":
+            yield Notice("not-judged", f"The report on {label} has {subject.verdict.rule}.", 1)
     yield from _outside(subjects, labels)
     stepless = [label for label, s in zip(labels, subjects, strict=True) if not s.step_ledgers]
     if stepless and any(subject.devices for subject in subjects):

@@ -75,7 +75,7 @@ def figures_of(subject: Subject, *, per_step: bool) -> tuple[Figures, ...]:
 def _headline(subject: Subject) -> Iterator[Figure]:
     walls = tuple(step.wall_ns for step in subject.steps)
     yield Figure("step_time", "Step time", "ns", "lower", middle(walls) if walls else None, walls)
-    yield Figure("window_time", "Window", "ns", "lower", subject.metric("window_time"))
+    yield Figure("window_time", "Whole window", "ns", "lower", subject.metric("window_time"))
 
 
 def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:

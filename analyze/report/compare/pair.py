@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from analyze.blocks import Page
+from analyze.blocks import Page, Section, Table
 from analyze.report.build import program_version
 from analyze.report.compare.changes import Change, Changes, Side, Spread, find_changes
 from analyze.report.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
@@ -13,6 +13,7 @@ from analyze.report.compare.subject import Subject
 from analyze.report.compare.tables import basis, sections
 from analyze.report.compare.wording import change_text, side_by_side
 from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.text import shorten
 from analyze.units import duration, plural
 
 _HEADLINES = {
@@ -25,6 +26,8 @@ RULE = (
     f"better or worse: the steps of one side lie beyond those of the other (from {RANGE_STEPS} steps on), or "
     f"Mann-Whitney p < {RANK_LEVEL} (from {RANK_STEPS} on)"
 )
+_SHOWN = 60  # characters of a name in a line
+_BESIDE = ("compare-time", "compare-shares")
 SAME = "No figure differs."
 
 
@@ -83,10 +86,18 @@ def beside(page: Page, comparison: Comparison) -> Page:
     return replace(
         page,
         sentences=(*page.sentences, first, *told[1:]),
-        sections=(*comparison.page.sections, *page.sections),
+        sections=(*(_shortened(section) for section in comparison.page.sections), *page.sections),
         notices=(*page.notices, *comparison.page.notices),
         footer=f"{page.footer}; {RULE}",
     )
+
+
+def _shortened(section: Section) -> Section:
+    """On one screen a report leaves room for the ledger's changes only; longer formats have all of them."""
+    if section.id in _BESIDE:
+        return section
+    blocks = tuple(replace(block, brief=0) if isinstance(block, Table) else block for block in section.blocks)
+    return replace(section, blocks=blocks)
 
 
 def sentences(changes: Changes) -> Iterator[str]:
@@ -151,4 +162,4 @@ def _spread(steps: Spread) -> str:
 def _about(side: Side) -> str:
     parts = [side.label, *side.device_names, side.runtime, side.selection]
     parts.append(plural(side.steps, "step") if side.steps else f"{duration(side.window_ns)} window")
-    return ", ".join(part for part in parts if part)
+    return ", ".join(shorten(part, _SHOWN) for part in parts if part)

@@ -16,7 +16,8 @@ from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report
 
 LIMIT_BYTES = 1 << 26  # the largest report seen has 2 MB; a file beyond this is a trace or no report
 _TRACE_KEYS = ("traceEvents", "schemaVersion", "deviceProperties")
-_Amount = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+_LARGEST = 2**62
+_Amount = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class OpTime:
     name: str
     kind: str
     calls: _Amount
-    self_cpu_ns: int
+    self_cpu_ns: _Amount
     self_device_ns: _Amount
 
 
@@ -142,6 +143,7 @@ class Judged:
     severity: str = ""
     title: str = ""
     reason: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,14 +222,27 @@ def read_subject(path: str | Path) -> Subject | None:
     _check_kind(name, found)
     try:
         subject = msgspec.json.decode(data, type=Subject)
-        for ledger in (*subject.devices, *subject.step_ledgers):
-            if min(state.ns for state in window_states(ledger)) < 0:
-                raise msgspec.ValidationError("Expected no negative time in a ledger")
+        _check_amounts(subject)
     except (msgspec.DecodeError, RecursionError, KeyError) as error:
         what = f": {error}" if isinstance(error, msgspec.DecodeError) else ""
         again = "Make it anew: analyze TRACE -o report.json"
         raise NotAReportError(f"{name} is a damaged report{what}.", again) from error
     return subject
+
+
+def _check_amounts(subject: Subject) -> None:
+    """Refuse figures that no report holds.
+
+    Raises:
+        msgspec.ValidationError: a negative time in a ledger, or a figure beyond all measure.
+        KeyError: a ledger lacks a part.
+    """
+    for ledger in (*subject.devices, *subject.step_ledgers):
+        if not all(0 <= state.ns < _LARGEST for state in window_states(ledger)):
+            raise msgspec.ValidationError("Expected times of 0 or more in a ledger")
+    figures = [metric.value for metric in subject.metrics.values() if metric.value is not None]
+    if not all(abs(figure) < _LARGEST for figure in (*figures, *subject.definitions.values())):
+        raise msgspec.ValidationError("Expected metrics and definitions below 2^62")
 
 
 def _read(path: Path) -> bytes | None:

@@ -12,7 +12,7 @@ from analyze.report.compare.wording import change_text, side_by_side, signed_dur
 from analyze.units import duration, plural
 
 _SMALL = 0.0005  # of the window on both sides: rows below it stay in JSON
-_CATEGORIES_BRIEF, _NAMES_BRIEF, _LISTED = 5, 5, 50
+_CATEGORIES_BRIEF, _NAMES_BRIEF, _LISTED = 5, 5, 20
 _PAIR = ("baseline", "this")
 
 
@@ -63,7 +63,7 @@ def _shares(changes: Changes) -> Iterator[Block]:
 def _work(changes: Changes) -> Iterator[Block]:
     rows = _by_change(changes.group("categories").rows)
     if rows:
-        yield _rows(f"Work by category, {basis(changes)}", rows, _CATEGORIES_BRIEF)
+        yield _rows(f"Work by category {basis(changes)}", rows, _CATEGORIES_BRIEF)
         yield _rows("Work by category, share of activity time", _by_change(changes.group("category-shares").rows), 0)
 
 
@@ -74,11 +74,10 @@ def _by_change(rows: Sequence[Change]) -> list[Change]:
 def _precision(changes: Changes) -> Iterator[Block]:
     found = changes.structure
     rows = changes.group("precision").rows
-    if found.precision_matched:
-        yield Stat("Math", _precision_line(found))
-    elif any(row.change for row in rows):
-        told = (f"{row.label} {change_text('share', row.a, row.b)}" for row in _by_change(rows) if row.change)
-        yield Stat("Math", f"no op and shape is in both; of the category's time: {', '.join(told)}")
+    told = [_precision_line(found)] if found.precision_matched else []
+    told += [_share_line(row) for row in _by_change(rows) if row.change]
+    if told:
+        yield Stat("Math", "; ".join(told))
     if rows:
         yield _rows("Precision, share of the category's time", rows, 0)
     if found.precision:
@@ -98,6 +97,11 @@ def _precision(changes: Changes) -> Iterator[Block]:
             total=len(found.precision),
             note="By the precision with most device time; fp32 told by input types may have run in tf32.",
         )  # fmt: skip
+
+
+def _share_line(row: Change) -> str:
+    a, b = side_by_side("share", (row.a, row.b))
+    return f"{row.label} {a} → {b} of its time"
 
 
 def _precision_line(found: Structure) -> str:
@@ -128,14 +132,14 @@ def _names(changes: Changes, top: int) -> Iterator[Block]:
     both = sorted((*found.kernels, *found.appeared, *found.vanished), key=lambda row: (-abs(row.change_ns), row.name))
     brief = min(_NAMES_BRIEF, top)
     if both:
-        yield _time_table(f"Kernels by change {basis(changes)}", both, brief)
+        yield _time_table(f"Kernels by change {basis(changes)}", both, top, brief)
     if found.ops:
         by = f"{found.ops_by} self time {basis(changes)}"
-        yield _time_table(f"Ops by change of {by}", found.ops, brief if not both else 0)
+        yield _time_table(f"Ops by change of {by}", found.ops, top, brief if not both else 0)
     if found.appeared:
-        yield _time_table("Kernels only in this run", found.appeared, 0)
+        yield _time_table("Kernels only in this run", found.appeared, top, 0)
     if found.vanished:
-        yield _time_table("Kernels only in the baseline", found.vanished, 0)
+        yield _time_table("Kernels only in the baseline", found.vanished, top, 0)
 
 
 def _structural_line(found: Structure, of: str) -> str:
@@ -147,7 +151,7 @@ def _structural_line(found: Structure, of: str) -> str:
     return f"by name, {' and '.join(told)}"
 
 
-def _time_table(title: str, rows: Sequence[TimeChange], brief: int) -> Table:
+def _time_table(title: str, rows: Sequence[TimeChange], top: int, brief: int) -> Table:
     return Table(
         title=title,
         columns=(
@@ -156,9 +160,7 @@ def _time_table(title: str, rows: Sequence[TimeChange], brief: int) -> Table:
             Column("change", Kind.FIGURE),
             Column("count", Kind.FIGURE),
         ),
-        rows=tuple(
-            (row.name, row.a_ns, row.b_ns, signed_duration(row.change_ns), _counts(row)) for row in rows[:_LISTED]
-        ),
+        rows=tuple((row.name, row.a_ns, row.b_ns, signed_duration(row.change_ns), _counts(row)) for row in rows[:top]),
         brief=brief,
         total=len(rows),
     )
