@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from typing_extensions import assert_never
 
@@ -27,18 +28,19 @@ def render(page: Page, *, budget: int = BUDGET_CHARACTERS) -> str:
     """
     top = "\n".join(_top(page))
     bottom = "\n".join(_bottom(page))
-    room = budget - len(top) - len(bottom)
-    kept: list[str] = []
-    dropped: list[str] = []
-    for section in page.sections:
-        text = "\n".join((f"### {escape(section.title)}\n", *_section(section.blocks)))
-        if not dropped and len(text) <= room:
-            kept.append(text)
-            room -= len(text)
-        else:
-            dropped.append(section.title)
-    left_out = [f"Left out to keep within {budget:,} characters: {', '.join(dropped)}.\n"] if dropped else []
-    return "\n".join((top, *kept, *left_out, bottom))
+    titles = [section.title for section in page.sections]
+    texts = ["\n".join((f"### {escape(s.title)}\n", *_section(s.blocks))) for s in page.sections]
+    room = budget - len(top) - len(bottom) - 1
+    if sum(len(text) + 1 for text in texts) <= room:
+        return "\n".join((top, *texts, bottom))
+    room -= len(_left_out(titles, budget)) + 1
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    kept = sum(end <= room for end in ends)
+    return "\n".join((top, *texts[:kept], _left_out(titles[kept:], budget), bottom))
+
+
+def _left_out(titles: Sequence[str], budget: int) -> str:
+    return f"Left out to keep within {budget:,} characters: {', '.join(titles)}.\n"
 
 
 def escape(text: str) -> str:

@@ -9,10 +9,10 @@ from analyze.blocks import Page, Section, Table
 from analyze.report.build import program_version
 from analyze.report.compare.changes import Change, Changes, Side, Spread, find_changes
 from analyze.report.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
-from analyze.report.compare.subject import Subject
+from analyze.report.compare.subject import Subject, subject_of
 from analyze.report.compare.tables import basis, sections
 from analyze.report.compare.wording import change_text, side_by_side
-from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.report import SCHEMA_VERSION, TOOL, Report
 from analyze.report.text import shorten
 from analyze.units import duration, plural
 
@@ -46,7 +46,9 @@ class Comparison:
     page: Page
 
 
-def compare(a: Subject, b: Subject, *, names: Sequence[str] | None = None, top: int = 10) -> Comparison:
+def compare(
+    a: Subject | Report, b: Subject | Report, *, names: Sequence[str] | None = None, top: int = 10
+) -> Comparison:
     """Compare two reports: every change is the second minus the first.
 
     Args:
@@ -58,6 +60,7 @@ def compare(a: Subject, b: Subject, *, names: Sequence[str] | None = None, top: 
     Raises:
         NotComparableError: the figures mean different things, as the definitions differ.
     """
+    a, b = (subject_of(one) if isinstance(one, Report) else one for one in (a, b))
     changes, program = find_changes(a, b), program_version()
     main = _main(changes)
     page = Page(
