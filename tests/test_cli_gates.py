@@ -13,6 +13,9 @@ import pytest
 from analyze.cli.config import read_config
 from analyze.errors import ConfigError
 from tests.report.runs import run
+from tests.snapshot.conftest import write_pickle
+from tests.snapshot.test_report import busy
+from tests.synthetic.allocator import snapshot
 from tests.test_cli import ROOT
 from tests.test_cli import run as analyze
 
@@ -119,6 +122,9 @@ def test_command_line_then_environment_then_project_then_default(trace: Path, tm
     assert json.loads(inside(deep, trace, "--report", "json").stdout)["definitions"]["top"] == 3
     assert json.loads(inside(deep, trace, "--report", "json", ANALYZE_TOP="4").stdout)["definitions"]["top"] == 4
     assert inside(deep, "compare", trace, trace).returncode == 0, "gates are for reports"
+    pickle = write_pickle(snapshot(busy()), tmp_path / "memory.pickle")
+    assert inside(deep, pickle).returncode == 0, "and not for memory snapshots"
+    assert inside(deep, pickle, "--fail-if", IDLE).returncode == 2
 
 
 @pytest.mark.parametrize(

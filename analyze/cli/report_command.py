@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from analyze.cli.deliver import Delivery, check_output, progress
 from analyze.cli.options import (
@@ -58,12 +59,13 @@ def report_command(
 ) -> int:
     """Make a report and write it."""
     delivery = Delivery(**looks)
+    if _from_settings("gates") and _is_snapshot(trace):
+        gates = ()  # budgets of a project are for its traces
     _check_wishes(delivery, steps, range_name, gates, baseline=baseline, junit=junit)
     from analyze.settings import Definitions
-    from analyze.snapshot import is_snapshot
 
     definitions = Definitions(top=top)
-    if is_snapshot(trace):
+    if _is_snapshot(trace):
         for option, given in (("--steps and --range select", steps or range_name), ("--baseline compares", baseline),
                               ("--fail-if judges", gates)):  # fmt: skip
             if given:
@@ -85,6 +87,17 @@ def report_command(
     if junit is not None:
         write_junit(judged, junit, force=delivery.force)
     return int(judged.failed)
+
+
+def _from_settings(name: str) -> bool:
+    """Whether an option's value stands in pyproject.toml rather than on the command line or in the environment."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+
+
+def _is_snapshot(path: str) -> bool:
+    from analyze.snapshot import is_snapshot
+
+    return is_snapshot(path)
 
 
 def _check_wishes(

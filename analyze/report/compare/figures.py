@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from analyze.findings import window_states
 from analyze.findings.states import STATES
@@ -13,6 +14,9 @@ from analyze.report.compare.subject import MemoryPeak, Subject
 
 _POLARITY = {"computation": "higher"}  # of shares: the more of the window computes, the better
 _MATRIX = {"gemm": "GEMM", "convolution": "convolution", "attention": "attention"}
+
+
+_Step = TypeVar("_Step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +63,23 @@ def figures_of(subject: Subject, *, per_step: bool) -> tuple[Figures, ...]:
         per_step: amounts are medians of steps rather than of the whole window; shares are always of the window.
     """
     ledgers = subject.step_ledgers
+    whole = _whole(ledgers)
     return (
         Figures("headline", "Step and window", tuple(_headline(subject))),
         Figures("states", "Ledger", tuple(_states(subject, ledgers, per_step=per_step))),
-        Figures("state-shares", "Ledger, share of the window", tuple(_state_shares(subject, ledgers))),
+        Figures("state-shares", "Ledger, share of the window", tuple(_state_shares(subject, whole))),
         Figures("categories", "Work by category", tuple(_categories(subject, ledgers, per_step=per_step))),
         Figures("category-shares", "Work by category, share of activity time", tuple(_category_shares(subject))),
         Figures("precision", "Precision, share of the category's time", tuple(_precision(subject))),
         Figures("launches", "Launches", tuple(_launches(subject, ledgers, per_step=per_step))),
-        Figures("waits", "Blocking calls", tuple(_waits(subject, ledgers, per_step=per_step))),
+        Figures("waits", "Blocking calls", tuple(_waits(subject, ledgers, whole, per_step=per_step))),
         Figures("memory", "Memory", tuple(_memory(subject))),
     )
+
+
+def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:
+    """The steps with all their gaps: the window begins with an activity of the first, the gap before it is outside."""
+    return steps[1:] or steps
 
 
 def _headline(subject: Subject) -> Iterator[Figure]:
@@ -80,12 +90,9 @@ def _headline(subject: Subject) -> Iterator[Figure]:
 
 def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
     window = {state.id: state.ns for state in subject.states}
-    steps: dict[str, list[int]] = {state.id: [] for state in STATES} if per_step else {}
-    for ledger in ledgers if per_step else ():
-        for state in window_states(ledger):
-            steps[state.id].append(state.ns)
-    for state in STATES:
-        values = tuple(steps.get(state.id, ()))
+    steps = [window_states(ledger) for ledger in ledgers] if per_step else []
+    for i, state in enumerate(STATES):
+        values = tuple(states[i].ns for states in (_whole(steps) if state.idle else steps))
         value = middle(values) if values else window.get(state.id)
         yield Figure(f"{_snake(state.id)}_time", state.label, "ns", "lower", value, values)
 
@@ -138,11 +145,13 @@ def _launches(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool
     yield Figure("launch_latency_p50", "Launch latency, median", "ns", "lower", value, latency)
 
 
-def _waits(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+def _waits(
+    subject: Subject, ledgers: Sequence[StepLedger], whole: Sequence[StepLedger], *, per_step: bool
+) -> Iterator[Figure]:
     yield _amount(subject, "blocking_calls", "Blocking calls", ledgers, lambda one: one.blocking_calls,
                   per_step=per_step)  # fmt: skip
     yield _amount(subject, "blocked_time", "Blocked", ledgers, lambda one: one.blocked_ns, per_step=per_step)
-    yield _amount(subject, "exposed_sync_time", "Exposed sync", ledgers, lambda one: one.exposed_sync_ns,
+    yield _amount(subject, "exposed_sync_time", "Exposed sync", whole, lambda one: one.exposed_sync_ns,
                   per_step=per_step)  # fmt: skip
 
 

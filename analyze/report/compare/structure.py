@@ -114,7 +114,7 @@ def find_structure(a: Subject, b: Subject, *, per_step: bool) -> Structure:
         b: this run.
         per_step: divide times and counts by the steps of each side.
     """
-    steps = (len(a.steps), len(b.steps)) if per_step else (1, 1)
+    steps = (len(a.step_ledgers), len(b.step_ledgers)) if per_step else (1, 1)
     left, right = (_activities(side, per_step=per_step) for side in (a, b))
     known = bool(left and right)
     changes = _time_changes(left, right, steps) if known else ()

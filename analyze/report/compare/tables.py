@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.report.compare.changes import Change, Changes
-from analyze.report.compare.judge import VERDICTS
+from analyze.report.compare.judge import RANGE_STEPS, VERDICTS
 from analyze.report.compare.structure import FindingChanges, PrecisionChange, Structure, TimeChange
 from analyze.report.compare.wording import change_text, side_by_side, signed_duration
 from analyze.units import duration, plural
 
 _SMALL = 0.0005  # of the window on both sides: rows below it stay in JSON
 _CATEGORIES_BRIEF, _NAMES_BRIEF, _LISTED = 5, 5, 20
+_NOTE = (
+    f"No spread: fewer than {RANGE_STEPS} steps on a side. Idle time has one step less than the rest: the gap before "
+    "the first step's work lies outside the window."
+)
 _PAIR = ("baseline", "this")
 
 
@@ -40,7 +45,7 @@ def _time(changes: Changes) -> Iterator[Block]:
     rows = [row for row in changes.group("headline").rows if row.verdict != "not-comparable"]
     rows += [row for row in changes.group("states").rows if row.id.removesuffix("_time") in large]
     if rows:
-        yield _rows(f"Time {basis(changes)}", rows, len(rows))
+        yield replace(_rows(f"Time {basis(changes)}", rows, len(rows)), note=_NOTE)
 
 
 def _large_states(changes: Changes) -> list[Change]:
@@ -75,7 +80,7 @@ def _precision(changes: Changes) -> Iterator[Block]:
     found = changes.structure
     rows = changes.group("precision").rows
     told = [_precision_line(found)] if found.precision_matched else []
-    told += [_share_line(row) for row in _by_change(rows) if row.change]
+    told += _share_lines([row for row in rows if row.change])
     if told:
         yield Stat("Math", "; ".join(told))
     if rows:
@@ -99,9 +104,14 @@ def _precision(changes: Changes) -> Iterator[Block]:
         )  # fmt: skip
 
 
-def _share_line(row: Change) -> str:
-    a, b = side_by_side("share", (row.a, row.b))
-    return f"{row.label} {a} → {b} of its time"
+def _share_lines(rows: Sequence[Change]) -> list[str]:
+    """Per category, the precisions whose share of its time changed, largest change first."""
+    found: dict[str, list[str]] = {}
+    for row in _by_change(rows):
+        category, _, precision = row.label.partition(" in ")
+        a, b = side_by_side("share", (row.a, row.b))
+        found.setdefault(category, []).append(f"{precision} {a} → {b}")
+    return [f"{category} time: {', '.join(changes)}" for category, changes in found.items()]
 
 
 def _precision_line(found: Structure) -> str:
