@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -31,6 +32,9 @@ _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ%]*)"
 _LIMIT = re.compile(rf"(\w+)\s*(>=|<=|>|<)\s*{_NUMBER}")
 _WORSE = re.compile(rf"(\w+)\s*([+-])\s*{_NUMBER}")
 _FINDING = re.compile(r"finding:([a-z0-9-]+)")
+_ADD_UP = ("blocked_time", "blocking_calls", "exposed_sync_time", "launches")  # over steps: compared per step
+_SPREADS = {"within-spread": ", within step spread", "no-spread": ", no spread known"}
+_DECIMALS = 9
 SEVERITIES = ("low", "medium", "high")
 _FORMS = "Write 'idle_share > 10%', 'step_time > 80 ms', 'finding:high', or with a baseline 'step_time +5%'."
 
@@ -168,10 +172,12 @@ def judge_gate(gate: Gate, this: Subject, before: Subject | None, comparison: Co
     elif gate.kind == "limit":
         outcome, text = _judge_limit(gate, this)
     else:
-        outcome, text = _judge_change(gate, this, before)
-        row = comparison.changes.row(gate.subject) if comparison else None
-        if row and row.verdict in ("within-spread", "no-spread"):
-            text += ", within step spread" if row.verdict == "within-spread" else ", no spread known"
+        changes = comparison.changes if comparison else None
+        row = changes.row(gate.subject) if changes else None
+        a, b = (row.a, row.b) if row else (before.metric(gate.subject) if before else None, this.metric(gate.subject))
+        amounts_per_step = bool(changes and changes.per_step and gate.subject in _ADD_UP)
+        outcome, text = _judge_change(gate, a, b, " per step" if amounts_per_step else "")
+        text += _SPREADS.get(row.verdict, "") if row and outcome != "not-judged" else ""
     return GateResult(gate.expression, outcome, text)
 
 
@@ -202,13 +208,12 @@ def _shown(value: float, limit: float, sign: str) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else repr(value)
 
 
-def _judge_change(gate: Gate, this: Subject, before: Subject | None) -> tuple[Outcome, str]:
-    a, b = (side.metric(gate.subject) if side else None for side in (before, this))
+def _judge_change(gate: Gate, a: float | None, b: float | None, of: str) -> tuple[Outcome, str]:
     if a is None or b is None:
         return _unmeasured(gate, f"it was not measured in {'the baseline' if a is None else 'this run'}")
     metric = METRICS[gate.subject]
     worse = (b - a) if metric.better == "lower" else (a - b)
-    shown = _from_to(metric.unit, a, b)
+    shown = _from_to(metric.unit, a, b) + of
     if gate.unit == "%":
         if a == 0:
             return ("failed", f"{gate.subject} is worse, from 0 ({shown})") if worse > 0 else (
@@ -218,9 +223,10 @@ def _judge_change(gate: Gate, this: Subject, before: Subject | None) -> tuple[Ou
         amount, unit = 100 * worse, "pp"
     else:
         amount, unit = worse / _SIZES[metric.unit][gate.unit], gate.unit
+    amount = round(amount, _DECIMALS)  # 0.12 less 0.1 is 2 pp, not a trifle more
     failed = amount > gate.amount
     word = "worse" if amount > 0 else "better"
-    told = _shown(amount, gate.amount, ">") if failed else f"{abs(amount):.3g}"
+    told = _shown(amount, gate.amount, ">") if failed else _shown(abs(amount), math.inf, "<")
     space = "" if unit == "%" else " "
     compared = f"{told}{space}{unit} {word}" if amount else "unchanged"
     return ("failed" if failed else "passed"), (

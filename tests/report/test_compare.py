@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jsonschema
@@ -23,6 +24,7 @@ from analyze.report.compare.pair import SAME
 from analyze.report.compare.subject import Judged
 from analyze.report.compare.wording import change_text, ratio_text, side_by_side
 from analyze.report.redact import redacted
+from analyze.report.to_terminal import render as to_terminal
 from analyze.trace import Trace
 from tests.golden import SAMPLES, golden_report
 from tests.report.runs import FP16, SGEMM, TF32, US, edited, report, run, subject
@@ -294,3 +296,54 @@ def test_redaction_keeps_base_names(tmp_path: Path) -> None:
     found = redacted(compare(subject_of(made), subject(run([1, 2, 3]), tmp_path / "b.json")))
     for form in ("terminal", "md", "json"):
         assert "secret" not in render(found, form)
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 100])
+def test_any_width_cuts_no_number(width: int, tmp_path: Path) -> None:
+    a, b = subject(run([400, 410, 420]), tmp_path / "a.json"), subject(run([100, 110, 120]), tmp_path / "b.json")
+    text = to_terminal(compare(a, b).page, width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    rows = re.findall(r"(?m)^ Compu\S* .*$", text)
+    assert rows
+    assert all(figure in rows[0] for figure in ("410.0 µs", "110.0 µs")[: 1 if width < 40 else 2])
+
+
+HOSTILE = [None, True, -1, 0, 10**30, 1e308, "x" * 50, "\u202e", [], {}, [[1]], {"a": 1}, -(2**63), 2**62]
+READ = ("trace", "definitions", "verdict", "metrics", "devices", "steps", "step_ledgers", "categories",
+        "activity_times", "ops", "precision", "roofline", "memory", "findings", "tool", "schema_version")  # fmt: skip
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to each value of a document, of lists the first three."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    return [way for key, item in items for way in ((*above, key), *places(item, (*above, key)))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hostile_report_is_refused_or_drawn(seed: int, tmp_path: Path) -> None:
+    """Whatever stands in a report, it is refused in one sentence or compared; nothing else is raised."""
+    random = Random(seed)
+    made = report(run([400, 410, 420]), tmp_path / "t.json")
+    good, text = subject_of(made), render(made, "json")
+    ways = places({key: json.loads(text)[key] for key in READ})
+    outcomes = {"refused": 0, "drawn": 0}
+    for _ in range(150):
+        document = inner = json.loads(text)
+        *above, last = random.choice(ways)
+        for key in above:
+            inner = inner[key]
+        if random.random() < 0.2:
+            del inner[last]
+        else:
+            inner[last] = random.choice(HOSTILE)
+        path = tmp_path / "r.json"
+        path.write_text(json.dumps(document))
+        try:
+            found = read_subject(path)
+            for pair in ((good, found), (found, good)) if found else ():
+                for form in ("terminal", "md", "json"):
+                    assert render(compare(*pair), form)
+            outcomes["drawn"] += 1
+        except (NotAReportError, NotComparableError):
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 10

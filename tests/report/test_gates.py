@@ -95,6 +95,13 @@ def test_a_change_within_the_spread_says_so(tmp_path: Path) -> None:
     assert said("step_time +1%", after, before).endswith("(1.02 ms to 1.08 ms), within step spread")
 
 
+def test_amounts_are_compared_per_step(tmp_path: Path) -> None:
+    """Twice the steps have twice the launches in the window, and as many per step."""
+    before, after = subject(run([400] * 3), tmp_path / "a.json"), subject(run([400] * 6), tmp_path / "b.json")
+    assert (before.metric("launches"), after.metric("launches")) == (3, 6)
+    assert said("launches +5%", after, before) == "✓ launches unchanged, limit 5% worse (1 to 1 per step)"
+
+
 def test_findings(this: Subject) -> None:
     one = replace(
         this,
