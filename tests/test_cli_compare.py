@@ -52,6 +52,7 @@ def test_a_file_with_itself_differs_in_nothing() -> None:
     done = analyze("compare", SAMPLE, SAMPLE)
     assert done.returncode == 0
     assert SAME in done.stdout
+    assert f"{SAMPLE.name} and {SAMPLE.name}" in done.stdout
 
 
 def test_several(pair: tuple[Path, Path]) -> None:
