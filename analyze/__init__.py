@@ -10,9 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analyze.errors import (
+    ConfigError,
     DamagedTraceError,
+    GateError,
     GpuledgerError,
+    NotAReportError,
     NotATraceError,
+    NotComparableError,
     OutputError,
     SelectionError,
     SnapshotError,
@@ -21,15 +25,20 @@ from analyze.errors import (
 
 if TYPE_CHECKING:
     from analyze.report import Report, build_report, render, write
+    from analyze.report.compare import compare
     from analyze.report.comparison import compare_snapshots
     from analyze.report.snapshot import SnapshotReport, build_snapshot_report
     from analyze.snapshot import Snapshot
     from analyze.trace import Trace
 
 __all__ = [
+    "ConfigError",
     "DamagedTraceError",
+    "GateError",
     "GpuledgerError",
+    "NotAReportError",
     "NotATraceError",
+    "NotComparableError",
     "OutputError",
     "Report",
     "SelectionError",
@@ -40,6 +49,7 @@ __all__ = [
     "UnreadableError",
     "build_report",
     "build_snapshot_report",
+    "compare",
     "compare_snapshots",
     "render",
     "write",
@@ -52,6 +62,7 @@ _LATE = {
     "Trace": "analyze.trace",
     "build_report": "analyze.report",
     "build_snapshot_report": "analyze.report.snapshot",
+    "compare": "analyze.report.compare",
     "compare_snapshots": "analyze.report.comparison",
     "render": "analyze.report",
     "write": "analyze.report",

@@ -20,6 +20,7 @@ class Kind(Enum):
     SHARE = "share"  # 0..1
     BAR = "bar"  # 0..1, drawn
     MEMORY = "memory_bytes"
+    FIGURE = "figure"  # a number with its own unit, as text: for rows of one unit each
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,7 @@ class Page:
         not_measured: what the file cannot answer.
         next_steps: commands that go on from here.
         footer: versions, definitions and the file's hash, in one line.
+        gates: one line per gate with its mark; they come last, and nothing is left out of them.
     """
 
     subject: str
@@ -227,3 +229,4 @@ class Page:
     not_measured: tuple[NotMeasured, ...]
     next_steps: tuple[str, ...]
     footer: str
+    gates: tuple[str, ...] = ()

@@ -37,6 +37,22 @@ class SnapshotError(GpuledgerError):
     """The file is no memory snapshot, is damaged, or holds what no memory snapshot holds."""
 
 
+class NotAReportError(GpuledgerError):
+    """The file is JSON of this program, but no report on a trace that this version can read."""
+
+
+class NotComparableError(GpuledgerError):
+    """The inputs cannot be compared: their figures mean different things."""
+
+
+class GateError(GpuledgerError):
+    """A gate's expression cannot be understood, or cannot be judged on any file."""
+
+
+class ConfigError(GpuledgerError):
+    """The settings in pyproject.toml cannot be used."""
+
+
 class SelectionError(GpuledgerError):
     """The steps or the range asked for are not in the trace."""
 

@@ -18,5 +18,7 @@ VERDICTS = {
     "mixed": ORANGE,
     "not-judged": PURPLE,
     "no-gpu-activity": PURPLE,
+    "better": GREEN,
+    "worse": VERMILION,
 }
 SEVERITIES = {"high": VERMILION, "medium": ORANGE, "low": SKY}

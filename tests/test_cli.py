@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -199,7 +200,7 @@ def test_help_examples_run(tmp_path: Path) -> None:
     ]
     assert commands or lines
     for command in commands:
-        args = command.split("   ")[0].split()[1:]
+        args = shlex.split(command.split("   ")[0])[1:]
         done = subprocess.run([sys.executable, "-m", "analyze", *args], cwd=tmp_path, capture_output=True, check=False,
                               env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
         assert done.returncode == 0, command

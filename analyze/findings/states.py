@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from analyze.metrics import DeviceTime
+from analyze.metrics.step_ledgers import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +66,8 @@ STATES = (
 )
 
 
-def window_states(device: DeviceTime) -> tuple[State, ...]:
-    """The states of one device in the order of `STATES`; they sum to its window exactly.
+def window_states(device: DeviceTime | Ledger) -> tuple[State, ...]:
+    """The states of one device, or of one of its steps, in the order of `STATES`; they sum to its window exactly.
 
     Source: report.md (which parts make a state) and metrics.md, section 1 (what long gaps and long calls mean).
     """

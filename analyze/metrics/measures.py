@@ -24,6 +24,7 @@ from analyze.metrics.roofline import Roofline, measure_roofline
 from analyze.metrics.savings import Savings
 from analyze.metrics.scenario import Bench
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
+from analyze.metrics.step_ledgers import ByStep, measure_step_ledgers, measure_step_work
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.symptoms import Symptoms, measure_symptoms
 from analyze.metrics.trust import Trust, measure_trust
@@ -66,6 +67,7 @@ class Measures:
         memory: allocations over time, empty where not recorded.
         gaps: the largest gaps.
         steps: the steps.
+        by_step: ledgers step by step, and what all steps launched.
         host: ops and threads.
         notices: what was odd.
         zero_share: share of rows with time 0 and length 0.
@@ -91,6 +93,7 @@ class Measures:
     memory: Memory
     gaps: tuple[Gap, ...]
     steps: tuple[Step, ...]
+    by_step: ByStep
     host: HostSide
     notices: tuple[Notice, ...]
     lead: Lead | None
@@ -112,10 +115,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     host = Host(trace)
     lines = device_timelines(trace.activities, selection.activities)
     gaps = [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines]
-    devices = tuple(
-        measure_device(line, gap, trace.metadata.device_name(line.device), definitions)
-        for line, gap in zip(lines, gaps, strict=True)
-    )
+    devices = _devices(trace, lines, gaps, definitions)
     launches = measure_launches(trace, selection.activities, within, definitions)
     work = attribute(trace, CallTree.of(trace), selection.activities)
     purpose = measure_purpose(work)
@@ -124,8 +124,11 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     memory = measure_memory(trace, within, definitions.top)
     zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
-    odd = find_notices(trace, selection, devices, launches, definitions, zeros)
-    notices = (*odd, *purpose.notices(), *memory.notices())
+    notices = (
+        *find_notices(trace, selection, devices, launches, definitions, zeros),
+        *purpose.notices(),
+        *memory.notices(),
+    )
     bench = Bench(trace, host, _numbered(work, trace, selection), gpu, definitions, within, final) if main else None
     return Measures(
         selection=selection.label,
@@ -143,6 +146,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         memory=memory,
         gaps=largest_gaps(trace, lines, gaps, definitions.top),
         steps=measure_steps(selection),
+        by_step=_by_step(trace, selection, lines, gaps, _own_calls(host, final), definitions),
         host=measure_host(trace, work, within, view or OpsView()),
         notices=notices,
         trust=measure_trust(main, launches, notices, trace.metadata.flags, cut=trace.recording.cut),
@@ -154,10 +158,40 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     )
 
 
+def _devices(
+    trace: Trace, lines: list[DeviceTimeline], gaps: list[pl.DataFrame], definitions: Definitions
+) -> tuple[DeviceTime, ...]:
+    return tuple(
+        measure_device(line, gap, trace.metadata.device_name(line.device), definitions)
+        for line, gap in zip(lines, gaps, strict=True)
+    )
+
+
 def _numbered(work: Attribution, trace: Trace, selection: Selection) -> Attribution:
     """The selected activities with `at`, their row among all timed ones."""
     at = selection.chosen.filter(trace.activities["timed"]).arg_true()
     return Attribution(work.tree, work.work.with_columns(at=at.cast(pl.Int64)))
+
+
+def _own_calls(host: Host, final: int | None) -> pl.DataFrame:
+    """The blocking calls without the profiler's own last synchronisation."""
+    return host.blocking if final is None else host.blocking.with_row_index("row").filter(pl.col("row") != final)
+
+
+def _by_step(
+    trace: Trace,
+    selection: Selection,
+    lines: list[DeviceTimeline],
+    gaps: list[pl.DataFrame],
+    blocking: pl.DataFrame,
+    definitions: Definitions,
+) -> ByStep:
+    """The headline device's ledgers: that of the line with the longest window."""
+    if not lines:
+        return ByStep()
+    at = max(range(len(lines)), key=lambda i: lines[i].window_ns)
+    ledgers = measure_step_ledgers(trace, selection, lines[at], gaps[at], blocking, definitions)
+    return ByStep(ledgers, measure_step_work(selection))
 
 
 _COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}

@@ -229,6 +229,7 @@ def _metrics(measures: Measures, device: DeviceTime | None) -> dict[str, Metric]
         for state in window_states(device):
             if state.idle:
                 found[f"idle_{state.id.replace('-', '_')}_share"] = share(state.ns, "lower")
+    memory = [use.peak_bytes for use in measures.memory.devices if use.device >= 0]
     latency, middle = measures.launches.latency_ns, median_wall(measures.steps)
     return {
         **found,
@@ -236,6 +237,7 @@ def _metrics(measures: Measures, device: DeviceTime | None) -> dict[str, Metric]
         "blocking_calls": Metric(measures.stalls.calls, "count", "lower"),
         "launches": Metric(measures.launches.calls, "count", "lower"),
         "launch_latency_p50": Metric(latency.p50_ns if latency else None, "ns", "lower"),
+        "memory_peak": Metric(max(memory, default=None), "bytes", "lower"),
         "step_time": Metric(middle[0] if middle else None, "ns", "lower"),
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from analyze.errors import OutputError
 from analyze.report.formats import HTML_LATER, format_of
 from analyze.report.report import TOOL
+from analyze.report.text import printable
 
 if TYPE_CHECKING:
     from analyze.report.to_json import AnyReport
@@ -53,8 +54,20 @@ def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
     Raises:
         OutputError: unknown suffix, somebody else's file, or no way to write there.
     """
+    form = format_of(path)
+    text = render(report, form)
+    if form == "terminal":  # on a screen the footer is left out; in a file it tells who made it, and from what
+        text += f"\n{printable(report.page.footer)}\n"
+    write_text(text, path, force=force)
+
+
+def write_text(text: str, path: str | Path, *, force: bool = False) -> None:
+    """Write a text whole or not at all, over nothing that this program did not make.
+
+    Raises:
+        OutputError: somebody else's file, or no way to write there.
+    """
     place = Path(path)
-    text = render(report, format_of(place))
     if place.exists() and not force and not _made_by_us(place):
         raise OutputError(f"{path} exists and is no report of {TOOL}.", "Choose another name, or pass --force.")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from analyze.blocks import Breakdown
 from analyze.findings import Finding, Saving, Unmeasured, Verdict
@@ -15,12 +15,26 @@ from analyze.metrics.overlap import Overlap
 from analyze.metrics.precision import PrecisionAudit
 from analyze.metrics.purpose import Purpose
 from analyze.metrics.roofline import Roofline
+from analyze.metrics.step_ledgers import StepLedger
 from analyze.metrics.trust import Trust
 from analyze.metrics.work import Kernel
 from analyze.notes import Notice, NotMeasured
+from analyze.report.gates import GateResult
 from analyze.report.plain import contract
 from analyze.report.report import Metric, TraceInfo
 from analyze.settings import Definitions
+
+
+class ActivityTime(TypedDict):
+    """One activity name: how often and how long, in the window and of it launched in steps."""
+
+    name: str
+    category: str
+    count: int
+    sum_ns: int
+    step_count: int
+    step_sum_ns: int
+
 
 _KEYS: dict[str, Any] = {
     "trace": TraceInfo,
@@ -33,6 +47,7 @@ _KEYS: dict[str, Any] = {
     "blocking_calls": Stalls,
     "categories": list[Category],
     "kernels": list[Kernel],
+    "activity_times": list[ActivityTime],
     "op_categories": Purpose,
     "modules": list[Module],
     "precision": PrecisionAudit,
@@ -43,6 +58,7 @@ _KEYS: dict[str, Any] = {
     "gaps": list[Gap],
     "steps": list[Step],
     "trust": Trust | None,
+    "step_ledgers": list[StepLedger],
     "lead": Lead | None,
     "ledger": Breakdown | None,
     "notices": list[Notice],
@@ -51,6 +67,8 @@ _KEYS: dict[str, Any] = {
     "checks_passed": list[str],
     "checks_not_measured": list[Unmeasured],
     "savings_together": Saving | None,
+    "comparison": dict[str, Any] | None,
+    "gates": list[GateResult],
     "sections": list[dict[str, Any]],
     "tool": dict[str, str],
 }

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analyze.blocks import Page
 from analyze.findings import Diagnosis, Verdict
 from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.trace import Recorded
+
+if TYPE_CHECKING:
+    from analyze.report.compare import Comparison
+    from analyze.report.gates import GateResult
 
 SCHEMA_VERSION = "1.0"
 TOOL = "gpuledger"
@@ -57,7 +62,7 @@ class Metric:
 
     Attributes:
         value: the figure, None where it could not be measured.
-        unit: ns, share (0..1), count or per_s.
+        unit: ns, share (0..1), count, bytes or per_s.
         better: "lower" or "higher".
         of: the whole that a share is of, empty otherwise.
     """
@@ -81,6 +86,8 @@ class Report:
         metrics: the figures that scripts ask for, by id.
         page: what text formats draw.
         definitions: what the figures mean.
+        comparison: with a baseline, None without one.
+        gates: the gates that were judged.
     """
 
     version: str
@@ -91,3 +98,10 @@ class Report:
     metrics: dict[str, Metric]
     page: Page
     definitions: Definitions
+    comparison: Comparison | None = None
+    gates: tuple[GateResult, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Some gate failed, or could not be judged."""
+        return any(gate.outcome != "passed" for gate in self.gates)

@@ -33,6 +33,8 @@ _ASCII = str.maketrans(
         "≤": "<",
         "≈": "~",
         "→": ">",
+        "✓": "v",
+        "✗": "x",
         **dict.fromkeys(_EIGHTHS[1:], "#"),
     }
 )
@@ -98,7 +100,7 @@ def _alone(value: int, kind: Kind) -> str:
 def cells(column: Column, values: Sequence[Cell]) -> list[str]:
     """The cells of a column as text: one unit for all, `–` where there is no value."""
     match column.kind:
-        case Kind.TEXT | Kind.CODE:
+        case Kind.TEXT | Kind.CODE | Kind.FIGURE:
             return [NONE if value is None else printable(str(value)) for value in values]
         case Kind.COUNT:
             return [NONE if value is None else f"{value:,}" for value in values]

@@ -6,13 +6,17 @@ from typing import Any
 
 import orjson
 
+from analyze.metrics import Measures
+from analyze.metrics.step_ledgers import StepWork
+from analyze.report.compare import Comparison, Lineup
+from analyze.report.compare.documents import lineup_document, pair_document
 from analyze.report.comparison import SnapshotComparison
 from analyze.report.plain import plain, plain_section
 from analyze.report.report import SCHEMA_VERSION, TOOL, Report
 from analyze.report.snapshot import SnapshotReport
 from analyze.report.snapshot_json import comparison_document, snapshot_document
 
-AnyReport = Report | SnapshotReport | SnapshotComparison
+AnyReport = Report | SnapshotReport | SnapshotComparison | Comparison | Lineup
 
 
 def render(report: AnyReport) -> str:
@@ -26,6 +30,10 @@ def document(report: AnyReport) -> dict[str, Any]:
         return snapshot_document(report)
     if isinstance(report, SnapshotComparison):
         return comparison_document(report)
+    if isinstance(report, Comparison):
+        return pair_document(report)
+    if isinstance(report, Lineup):
+        return lineup_document(report)
     measures = report.measures
     return {
         "schema_version": SCHEMA_VERSION,
@@ -40,6 +48,7 @@ def document(report: AnyReport) -> dict[str, Any]:
         "blocking_calls": plain(measures.stalls),
         "categories": plain(measures.categories),
         "kernels": plain(measures.kernels[: report.definitions.top]),
+        "activity_times": _activity_times(measures),
         "op_categories": plain(measures.purpose),
         "modules": plain(measures.modules),
         "precision": plain(measures.precision),
@@ -50,13 +59,35 @@ def document(report: AnyReport) -> dict[str, Any]:
         "gaps": plain(measures.gaps),
         "steps": plain(measures.steps),
         "trust": plain(measures.trust),
+        "step_ledgers": plain(measures.by_step.ledgers),
         "lead": plain(measures.lead),
         "findings": plain(report.diagnosis.findings),
         "checks_passed": [passed.id for passed in report.diagnosis.passed],
         "checks_not_measured": plain(report.diagnosis.unmeasured),
         "savings_together": plain(report.diagnosis.together),
+        "comparison": pair_document(report.comparison) if report.comparison else None,
+        "gates": plain(report.gates),
         "sections": [plain_section(section) for section in report.page.sections],
         "ledger": plain(report.page.whole),
         "notices": plain(measures.notices),
         "not_measured": plain(report.page.not_measured),
     }
+
+
+def _activity_times(measures: Measures) -> list[dict[str, Any]]:
+    """Every activity name in short: a later comparison has to know that a kernel is not there."""
+    in_steps = {(work.name, work.category): work for work in measures.by_step.work}
+    found = []
+    for kernel in measures.kernels:
+        inside = in_steps.get((kernel.name, kernel.category), StepWork(kernel.name, kernel.category, 0, 0))
+        found.append(
+            {
+                "name": kernel.name,
+                "category": kernel.category,
+                "count": kernel.count,
+                "sum_ns": kernel.sum_ns,
+                "step_count": inside.count,
+                "step_sum_ns": inside.sum_ns,
+            }
+        )
+    return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from typing_extensions import assert_never
 
@@ -24,7 +25,7 @@ BUDGET_CHARACTERS = 60_000  # a pull request comment holds 65,536
 _BAR_CELLS = 20
 _NAME_CELLS = 100
 _SPARK_CELLS = 60
-_RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY)
+_RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY, Kind.FIGURE)
 _SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
@@ -37,18 +38,19 @@ def render(page: Page, *, budget: int = BUDGET_CHARACTERS) -> str:
     """
     top = "\n".join(_top(page))
     bottom = "\n".join(_bottom(page))
-    room = budget - len(top) - len(bottom)
-    kept: list[str] = []
-    dropped: list[str] = []
-    for section in page.sections:
-        text = "\n".join((f"### {escape(section.title)}\n", *_section(section.blocks)))
-        if not dropped and len(text) <= room:
-            kept.append(text)
-            room -= len(text)
-        else:
-            dropped.append(section.title)
-    left_out = [f"Left out to keep within {budget:,} characters: {', '.join(dropped)}.\n"] if dropped else []
-    return "\n".join((top, *kept, *left_out, bottom))
+    titles = [section.title for section in page.sections]
+    texts = ["\n".join((f"### {escape(s.title)}\n", *_section(s.blocks))) for s in page.sections]
+    room = budget - len(top) - len(bottom) - 1
+    if sum(len(text) + 1 for text in texts) <= room:
+        return "\n".join((top, *texts, bottom))
+    room -= len(_left_out(titles, budget)) + 1
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    kept = sum(end <= room for end in ends)
+    return "\n".join((top, *texts[:kept], _left_out(titles[kept:], budget), bottom))
+
+
+def _left_out(titles: Sequence[str], budget: int) -> str:
+    return f"Left out to keep within {budget:,} characters: {', '.join(titles)}.\n"
 
 
 def escape(text: str) -> str:
@@ -154,7 +156,7 @@ def _table(table: Table) -> Iterator[str]:
                 texts = [code(text) if text != "–" else text for text in texts]
             case Kind.BAR:
                 texts = [_bar(float(text)) for text in texts]
-            case Kind.TEXT:
+            case Kind.TEXT | Kind.FIGURE:
                 texts = [escape(text) for text in texts]
             case Kind.TIME | Kind.COUNT | Kind.SHARE | Kind.MEMORY:
                 pass
@@ -185,4 +187,8 @@ def _bottom(page: Page) -> Iterator[str]:
         yield "### How to go on\n\n```"
         yield from (printable(command).replace("`", "'") for command in page.next_steps)
         yield "```\n"
+    if page.gates:
+        yield "### Gates\n"
+        yield from (f"- {escape(gate)}" for gate in page.gates)
+        yield ""
     yield f"<sub>{escape(page.footer)}</sub>\n"

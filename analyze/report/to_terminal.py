@@ -102,6 +102,8 @@ def _closing(page: Page, width: int) -> Iterator[Text]:
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
     for i, command in enumerate(page.next_steps[:_COMMANDS]):
         yield from _labelled("Next" if i == 0 else "", command, width)
+    for i, gate in enumerate(page.gates):
+        yield from _labelled("Gates" if i == 0 else "", gate, width)
 
 
 def _block(block: Block, width: int) -> Iterator[Text]:
@@ -202,11 +204,15 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     keep = [
         i for i, column in enumerate(table.columns) if width >= _NARROW or column.kind not in (Kind.BAR, Kind.SHARE)
     ]
-    columns = [table.columns[i] for i in keep]
-    texts = [cells(table.columns[i], [row[i] for row in rows]) for i in keep]
-    heads = ["" if column.kind is Kind.BAR else column.head for column in columns]
-    heads[0] = table.heading(len(rows))
-    widths = _widths(columns, texts, heads, width - 1)
+    while True:
+        columns = [table.columns[i] for i in keep]
+        texts = [cells(table.columns[i], [row[i] for row in rows]) for i in keep]
+        heads = ["" if column.kind is Kind.BAR else column.head for column in columns]
+        heads[0] = table.heading(len(rows))
+        widths = _widths(columns, texts, heads, width - 1)
+        if sum(widths) + len(_GAP) * (len(widths) - 1) < width or len(keep) <= 2:
+            break
+        keep.pop()  # a column less rather than a number cut
     yield Text(" " + _head_row(columns, heads, widths), "bold")
     for row in zip(*texts, strict=True):
         yield _styled_row(columns, row, widths)

@@ -254,10 +254,12 @@ def test_what_the_command_line_refuses(path: Path) -> None:
     for args, said in (
         ([path, "--steps", "1:2"], "is a memory snapshot"),
         ([path, "--range", "x"], "is a memory snapshot"),
-        (["compare", path, sample], "traces cannot be compared yet"),
-        (["compare", sample, sample], "traces cannot be compared yet"),
+        (["compare", path, sample], "is a memory snapshot, the other input is a trace"),
+        (["compare", path, path, path], "cannot be compared at once"),
+        ([path, "--baseline", path], "is a memory snapshot"),
+        ([path, "--fail-if", "idle_share > 10%"], "is a memory snapshot"),
         (["compare", path, "nothing.pickle"], "does not exist"),
-        (["compare", path], "Missing argument"),
+        (["compare", path], "nothing to compare it with"),
     ):
         done = run(*args)  # type: ignore[arg-type]
         assert (done.returncode, done.stdout) == (2, ""), args

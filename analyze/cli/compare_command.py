@@ -1,0 +1,99 @@
+"""`analyze compare A B ...`: traces and JSON reports in any mix, or two memory snapshots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from analyze.cli.deliver import Delivery, progress
+from analyze.cli.options import CONTEXT, EPILOG, common_options, input_options, output_options
+from analyze.errors import SelectionError, UnreadableError
+
+if TYPE_CHECKING:
+    from analyze.report.to_json import AnyReport
+
+_HELP = """Compare runs: A is the baseline, every change is B minus A.
+
+Takes traces and JSON reports in any mix, at most 5, or two memory snapshots. Better and worse are said only of changes
+that lie beyond the spread of the steps.
+
+\b
+Examples:
+  analyze compare before.json.gz after.json.gz
+  analyze compare baseline-report.json after.json.gz -o change.md
+  analyze compare fp32.json.gz tf32.json.gz fp16.json.gz bf16.json.gz
+  analyze compare before.pickle after.pickle
+"""
+
+
+@click.command(
+    "compare",
+    short_help="Compare traces, JSON reports of them, or two memory snapshots.",
+    help=_HELP,
+    epilog=EPILOG,
+    context_settings=CONTEXT,
+)
+@click.argument("paths", metavar="A B [C ...]", nargs=-1, required=True)
+@output_options(("terminal", "md", "json"))
+@input_options
+@common_options
+def compare_command(
+    paths: tuple[str, ...],
+    top: int,
+    jobs: int | None,
+    trust_size: bool,  # noqa: FBT001
+    debug: bool,  # noqa: FBT001, ARG001 - read by main
+    **looks: Any,
+) -> None:
+    """Compare and write what changed."""
+    delivery = Delivery(**looks)
+    delivery.check()
+    _check_paths(paths)
+    from analyze.snapshot import is_snapshot
+
+    if all(path != "-" and is_snapshot(path) for path in paths):
+        delivery.deliver(_snapshots(paths, top))
+        return
+    delivery.deliver(_traces(paths, top, jobs=jobs, trusted=trust_size, redact=delivery.redact))
+
+
+def _check_paths(paths: tuple[str, ...]) -> None:
+    """Refuse what cannot be compared before long files are read."""
+    if len(paths) < 2:
+        raise SelectionError("There is one input: nothing to compare it with.", "Pass two or more files.")
+    if paths.count("-") > 1:
+        raise SelectionError("Standard input can be read only once.", "Pass files.")
+    for path in paths:
+        if path != "-" and not Path(path).exists():
+            raise UnreadableError(f"{path} does not exist.", "Check the path.")
+
+
+def _snapshots(paths: tuple[str, ...], top: int) -> AnyReport:
+    from analyze.report.comparison import compare_snapshots
+    from analyze.settings import Definitions
+    from analyze.snapshot import Snapshot
+
+    if len(paths) > 2:
+        raise SelectionError(f"{len(paths)} memory snapshots cannot be compared at once.", "Pass two.")
+    first, second = (Snapshot.load(path) for path in paths)
+    return compare_snapshots(first, second, definitions=Definitions(top=top))
+
+
+def _traces(paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redact: bool) -> AnyReport:
+    from analyze.cli.inputs import load_subject
+    from analyze.report.compare import compare, labels_of, line_up
+    from analyze.settings import Definitions
+
+    wish = {"definitions": Definitions(top=top)}
+    subjects = []
+    for path in paths:
+        with progress() as tell:
+            subjects.append(load_subject(path, wish, {"jobs": jobs, "trusted": trusted, "tell": tell}))
+    labels = labels_of([Path(path) for path in paths], folders=not redact)
+    if len(paths) > 2:
+        return line_up(subjects, labels)
+    a, b = subjects
+    told_by_label = a.name == b.name and labels != ["A", "B"]  # letters say less than a name twice
+    return compare(a, b, names=labels if told_by_label else None, top=top)

@@ -1,0 +1,97 @@
+"""The commands together, and every way out of the program."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+from click_default_group import DefaultGroup
+
+from analyze.cli.compare_command import compare_command
+from analyze.cli.options import CONTEXT, EPILOG
+from analyze.cli.report_command import report_command
+from analyze.errors import GpuledgerError
+
+EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
+_EXAMPLES = """\b
+Examples:
+  analyze trace.json.gz                      one screen: verdict, ledger, largest gaps
+  analyze trace.json.gz --report md          Markdown for a pull request or a mail
+  analyze trace.json.gz -o report.json       every figure, for scripts
+  analyze trace.json.gz --steps 2:5          steps 2, 3 and 4 of the profiler only
+  analyze trace.json.gz --fail-if 'idle_share > 10%'   a gate for CI: exit code 1
+  analyze compare before.json after.json.gz  what changed, and what is spread
+  analyze snapshot.pickle                    a CUDA memory snapshot: what filled the GPU
+"""
+
+
+class Analyze(DefaultGroup):  # type: ignore[misc]
+    """A group whose help shows what it does without a command: report on a trace."""
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Usage of the default command."""
+        return ["TRACE", "[OPTIONS]"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options of the default command, then the commands."""
+        report_command.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(
+    cls=Analyze,
+    default="report-on",
+    default_if_no_args=False,
+    context_settings=CONTEXT,
+    help=f"Where the GPU time of a PyTorch profiler trace went: every nanosecond has one owner.\n\n{_EXAMPLES}",
+    epilog=EPILOG,
+)
+@click.version_option(package_name="gpuledger", prog_name="analyze")
+def cli() -> None:
+    """Run one of the commands, or report on a trace."""
+
+
+cli.add_command(report_command)
+cli.add_command(compare_command)
+
+
+def main() -> NoReturn:
+    """Run the command line; every way out has a defined exit code and no traceback."""
+    code: object = 0
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        _fail("Interrupted; no report was made.", EXIT_INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        _fail(error.format_message())
+    except click.ClickException as error:
+        _fail(f"Error: {error.format_message()}\nHint: `analyze -h` lists the options.")
+    except GpuledgerError as error:
+        _fail(f"Error: {error}")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        _fail("Error: not enough memory for this trace.\nHint: use a machine with more, or record fewer steps.")
+    except Exception as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
+        if "--debug" in sys.argv:
+            traceback.print_exc()
+        _fail(
+            f"Internal error ({type(error).__name__}), please report it.\n"
+            "Hint: run again with --debug for the traceback."
+        )
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int = EXIT_UNUSABLE) -> NoReturn:
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

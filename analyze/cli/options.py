@@ -1,0 +1,159 @@
+"""Options that commands share, and the types of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from analyze.report.gates import Gate
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+EPILOG = """\b
+Version: analyze --version
+Settings: command line, then ANALYZE_* variables, then [tool.gpuledger] of pyproject.toml, then defaults.
+Exit codes: 0 report made, 1 a gate failed, 2 unusable input, option or output, 130 interrupted.
+Completion: _ANALYZE_COMPLETE=bash_source analyze   (or zsh_source, fish_source)
+"""
+CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ANALYZE"}
+
+
+class StepsType(click.ParamType):  # type: ignore[type-arg]
+    """Steps as A:B, the last one excluded; either may be left out."""
+
+    name = "A:B"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | None, int | None]:
+        """The two numbers."""
+        if isinstance(value, tuple):
+            return value
+        first, colon, last = str(value).partition(":")
+        try:
+            if not colon:
+                raise ValueError
+            return (int(first) if first else None, int(last) if last else None)
+        except ValueError:
+            self.fail(f"{value!r} is not A:B, as in 2:5 for steps 2, 3 and 4.", param, ctx)
+
+
+class GateType(click.ParamType):  # type: ignore[type-arg]
+    """A gate's expression. In ANALYZE_FAIL_IF several are separated by `;`."""
+
+    name = "EXPR"
+    envvar_list_splitter = ";"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Gate:  # noqa: ARG002
+        """The gate, refused before a long file is read when it cannot be judged on any file."""
+        from analyze.report.gates import Gate, parse_gate
+
+        return value if isinstance(value, Gate) else parse_gate(str(value))
+
+
+def _configure(ctx: click.Context, _param: click.Parameter, ignored: bool) -> None:  # noqa: FBT001 - click's signature
+    """Put the settings of pyproject.toml below command line and environment, above the defaults."""
+    if not ignored:
+        from analyze.cli.config import read_config
+
+        known = {param.name for param in ctx.command.params}
+        ctx.default_map = {name: value for name, value in read_config().items() if name in known}
+
+
+def input_options(command: _Command) -> _Command:
+    """How files are read."""
+    for decorate in (
+        click.option("--trust-size", is_flag=True, help="Let a compressed file grow without limit."),
+        click.option(
+            "--jobs", type=click.IntRange(1, 64), help="Processes to read a plain file with. Default: by its size."
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def output_options(formats: tuple[str, ...]) -> Callable[[_Command], _Command]:
+    """Where a report goes and how it looks."""
+
+    def add(command: _Command) -> _Command:
+        for decorate in reversed(_output_options(formats)):
+            command = decorate(command)
+        return command
+
+    return add
+
+
+def _output_options(formats: tuple[str, ...]) -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option(
+            "--report",
+            "report_format",
+            type=click.Choice(formats),
+            help="Format on standard output. Default: terminal on a terminal, md into a pipe.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            "outputs",
+            multiple=True,
+            metavar="FILE",
+            help="Write to FILE: .txt, .md or .json. Repeats.",
+        ),
+        click.option("--force", is_flag=True, help="Replace files that this program did not make."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            help="Colours on the terminal; auto honours NO_COLOR and FORCE_COLOR.",
+        ),
+        click.option(
+            "--ascii", "ascii_only", is_flag=True, help="ASCII only; the default where the terminal is not UTF-8."
+        ),
+        click.option("--redact", is_flag=True, help="Of every path keep the file's own name only."),
+        click.option(
+            "--top",
+            type=click.IntRange(1, 1000),
+            default=10,
+            show_default=True,
+            help="How many gaps, kernels and differences to list.",
+        ),
+        click.option("--summary-github", is_flag=True, help="Append the Markdown to $GITHUB_STEP_SUMMARY when set."),
+    )
+
+
+def gate_options(command: _Command) -> _Command:
+    """Gates for CI."""
+    for decorate in (
+        click.option("--junit", metavar="FILE", help="Write the gates to FILE as JUnit XML, one test case each."),
+        click.option(
+            "--fail-if",
+            "gates",
+            multiple=True,
+            type=GateType(),
+            envvar="ANALYZE_FAIL_IF",
+            help="Exit with 1 if EXPR holds: 'idle_share > 10%', 'finding:high', with a baseline 'step_time +5%'. "
+            "Repeats.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def common_options(command: _Command) -> _Command:
+    """Configuration and debugging."""
+    for decorate in (
+        click.option("--debug", is_flag=True, help="On an internal error print the traceback."),
+        click.option(
+            "--no-config",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_configure,
+            help="Ignore [tool.gpuledger] of pyproject.toml.",
+        ),
+    ):
+        command = decorate(command)
+    return command

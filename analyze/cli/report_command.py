@@ -1,0 +1,127 @@
+"""`analyze TRACE`: a report on a trace or a memory snapshot, with a baseline and gates where asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from analyze.cli.deliver import Delivery, check_output, progress
+from analyze.cli.options import (
+    CONTEXT,
+    EPILOG,
+    StepsType,
+    common_options,
+    gate_options,
+    input_options,
+    output_options,
+)
+from analyze.errors import GateError, SelectionError
+from analyze.settings import OP_SORTS
+
+if TYPE_CHECKING:
+    from analyze.report.gates import Gate
+    from analyze.report.to_json import AnyReport
+    from analyze.settings import Definitions
+
+
+@click.command("report-on", hidden=True, epilog=EPILOG, context_settings=CONTEXT)
+@click.argument("trace", metavar="TRACE")
+@output_options(("terminal", "md", "json", "html"))
+@click.option(
+    "--steps",
+    type=StepsType(),
+    help="Account for profiler steps A to B only, by their numbers; B is excluded.",
+)
+@click.option("--range", "range_name", metavar="NAME", help="Account for the user range NAME only.")
+@click.option("--sort", type=click.Choice(OP_SORTS), help="Sort ops by KEY. Default: self_device, else self_cpu.")
+@click.option("--group-by-shape", is_flag=True, help="Ops of different input shapes make different rows.")
+@click.option("--baseline", metavar="FILE", help="Compare with FILE, a trace or a JSON report of one.")
+@gate_options
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict, the findings' ids and the gates only.")
+@input_options
+@common_options
+def report_command(
+    trace: str,
+    steps: tuple[int | None, int | None] | None,
+    range_name: str | None,
+    top: int,
+    sort: str | None,
+    group_by_shape: bool,  # noqa: FBT001 - click passes options by name
+    baseline: str | None,
+    gates: tuple[Gate, ...],
+    junit: str | None,
+    jobs: int | None,
+    trust_size: bool,  # noqa: FBT001
+    debug: bool,  # noqa: FBT001, ARG001 - read by main
+    **looks: Any,
+) -> int:
+    """Make a report and write it."""
+    delivery = Delivery(**looks)
+    if _from_settings("gates") and _is_snapshot(trace):
+        gates = ()  # budgets of a project are for its traces
+    _check_wishes(delivery, steps, range_name, gates, baseline=baseline, junit=junit)
+    from analyze.settings import Definitions
+
+    definitions = Definitions(top=top)
+    if _is_snapshot(trace):
+        for option, given in (("--steps and --range select", steps or range_name), ("--baseline compares", baseline),
+                              ("--fail-if judges", gates)):  # fmt: skip
+            if given:
+                raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
+        delivery.deliver(_snapshot_report(trace, definitions))
+        return 0
+    from analyze.cli.inputs import load_report, load_subject
+    from analyze.metrics import OpsView
+    from analyze.report.gates import judged_report
+    from analyze.report.junit import write_junit
+
+    wish = {"steps": steps, "range": range_name, "definitions": definitions}
+    with progress() as tell:
+        reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
+        before = load_subject(baseline, wish, reading) if baseline else None
+        report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading)
+    judged = judged_report(report, before, gates, top=top)
+    delivery.deliver(judged)
+    if junit is not None:
+        write_junit(judged, junit, force=delivery.force)
+    return int(judged.failed)
+
+
+def _from_settings(name: str) -> bool:
+    """Whether an option's value stands in pyproject.toml rather than on the command line or in the environment."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+
+
+def _is_snapshot(path: str) -> bool:
+    from analyze.snapshot import is_snapshot
+
+    return is_snapshot(path)
+
+
+def _check_wishes(
+    delivery: Delivery,
+    steps: tuple[int | None, int | None] | None,
+    range_name: str | None,
+    gates: tuple[Gate, ...],
+    *,
+    baseline: str | None,
+    junit: str | None,
+) -> None:
+    """Refuse what cannot be served before a long file is read."""
+    delivery.check()
+    if junit is not None:
+        check_output(junit, any_suffix=True)
+    if steps is not None and range_name is not None:
+        raise SelectionError("Steps and a range cannot be selected together.", "Pass --steps or --range.")
+    for gate in gates:
+        if gate.relative and baseline is None:
+            raise GateError(f"The gate {gate.expression!r} needs a baseline.", "Pass --baseline FILE, or --no-config.")
+
+
+def _snapshot_report(path: str, definitions: Definitions) -> AnyReport:
+    from analyze.report.snapshot import build_snapshot_report
+    from analyze.snapshot import Snapshot, recorded_beside
+
+    return build_snapshot_report(Snapshot.load(path), noted=recorded_beside(path), definitions=definitions)

@@ -1,0 +1,182 @@
+"""The figures that a comparison shows of each side, per step where both sides have steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from analyze.findings import window_states
+from analyze.findings.states import STATES
+from analyze.metrics.step_ledgers import StepLedger
+from analyze.report.compare.judge import middle
+from analyze.report.compare.subject import MemoryPeak, Subject
+
+_POLARITY = {"computation": "higher"}  # of shares: the more of the window computes, the better
+_MATRIX = {"gemm": "GEMM", "convolution": "convolution", "attention": "attention"}
+
+
+_Step = TypeVar("_Step")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of one side.
+
+    Attributes:
+        id: stable name; metrics keep theirs.
+        label: row label.
+        unit: ns, share, count or bytes.
+        better: "lower", "higher", or empty.
+        value: the figure, None where it was not measured.
+        steps: the same per step, empty where it has no values per step.
+    """
+
+    id: str
+    label: str
+    unit: str
+    better: str
+    value: float | int | None
+    steps: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of one question.
+
+    Attributes:
+        id: stable name.
+        title: the question's subject.
+        rows: figures in printing order.
+    """
+
+    id: str
+    title: str
+    rows: tuple[Figure, ...] = field(default=())
+
+
+def figures_of(subject: Subject, *, per_step: bool) -> tuple[Figures, ...]:
+    """All figures of a side, in the same order for every side.
+
+    Args:
+        subject: the side.
+        per_step: amounts are medians of steps rather than of the whole window; shares are always of the window.
+    """
+    ledgers = subject.step_ledgers
+    whole = _whole(ledgers)
+    return (
+        Figures("headline", "Step and window", tuple(_headline(subject))),
+        Figures("states", "Ledger", tuple(_states(subject, ledgers, per_step=per_step))),
+        Figures("state-shares", "Ledger, share of the window", tuple(_state_shares(subject, whole))),
+        Figures("categories", "Work by category", tuple(_categories(subject, ledgers, per_step=per_step))),
+        Figures("category-shares", "Work by category, share of activity time", tuple(_category_shares(subject))),
+        Figures("precision", "Precision, share of the category's time", tuple(_precision(subject))),
+        Figures("launches", "Launches", tuple(_launches(subject, ledgers, per_step=per_step))),
+        Figures("waits", "Blocking calls", tuple(_waits(subject, ledgers, whole, per_step=per_step))),
+        Figures("memory", "Memory", tuple(_memory(subject))),
+    )
+
+
+def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:
+    """The steps with all their gaps: the window begins with an activity of the first, the gap before it is outside."""
+    return steps[1:] or steps
+
+
+def _headline(subject: Subject) -> Iterator[Figure]:
+    walls = tuple(step.wall_ns for step in subject.steps)
+    yield Figure("step_time", "Step time", "ns", "lower", middle(walls) if walls else None, walls)
+    yield Figure("window_time", "Whole window", "ns", "lower", subject.metric("window_time"))
+
+
+def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+    window = {state.id: state.ns for state in subject.states}
+    steps = [window_states(ledger) for ledger in ledgers] if per_step else []
+    for i, state in enumerate(STATES):
+        values = tuple(states[i].ns for states in (_whole(steps) if state.idle else steps))
+        value = middle(values) if values else window.get(state.id)
+        yield Figure(f"{_snake(state.id)}_time", state.label, "ns", "lower", value, values)
+
+
+def _state_shares(subject: Subject, ledgers: Sequence[StepLedger]) -> Iterator[Figure]:
+    ledger = subject.ledger
+    window = ledger.window_ns if ledger else 0
+    per_step = [(one.window_ns, window_states(one)) for one in ledgers if one.window_ns]
+    for i, state in enumerate(STATES):
+        found = subject.states
+        value = found[i].ns / window if found and window else None
+        steps = tuple(states[i].ns / whole for whole, states in per_step)
+        prefix = "idle_" if state.idle else "" if state.id == "computation" else "exposed_"
+        better = _POLARITY.get(state.id, "lower")
+        yield Figure(f"{prefix}{_snake(state.id)}_share", state.label, "share", better, value, steps)
+    idle = tuple(sum(s.ns for s in states if s.idle) / whole for whole, states in per_step)
+    yield Figure("idle_share", "Idle, all causes", "share", "lower", subject.metric("idle_share"), idle)
+
+
+def _categories(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+    for work in subject.categories:
+        steps = tuple(ledger.categories.get(work.category, 0) for ledger in ledgers) if per_step else ()
+        value = middle(steps) if steps else work.sum_ns
+        yield Figure(f"{work.category}_work_time", work.category, "ns", "lower", value, steps)
+
+
+def _category_shares(subject: Subject) -> Iterator[Figure]:
+    whole = sum(work.sum_ns for work in subject.categories)
+    ledgers = [(sum(one.categories.values()), one.categories) for one in subject.step_ledgers]
+    for work in subject.categories:
+        steps = tuple(found.get(work.category, 0) / total for total, found in ledgers if total)
+        share = work.sum_ns / whole if whole else None
+        yield Figure(f"{work.category}_work_share", work.category, "share", "", share, steps)
+
+
+def _precision(subject: Subject) -> Iterator[Figure]:
+    for category, word in _MATRIX.items():
+        uses = [use for use in subject.precision.uses if use.category == category]
+        whole = sum(use.sum_ns for use in uses)
+        for precision in dict.fromkeys(use.precision for use in uses):
+            time = sum(use.sum_ns for use in uses if use.precision == precision)
+            share = time / whole if whole else None
+            yield Figure(f"{category}_{precision}_share", f"{word} in {precision}", "share", "", share)
+
+
+def _launches(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+    yield _amount(subject, "launches", "Launches", ledgers, lambda one: one.launches, per_step=per_step)
+    latency = tuple(one.launch_latency_p50_ns for one in ledgers if one.launch_latency_p50_ns is not None)
+    value = subject.metric("launch_latency_p50")
+    yield Figure("launch_latency_p50", "Launch latency, median", "ns", "lower", value, latency)
+
+
+def _waits(
+    subject: Subject, ledgers: Sequence[StepLedger], whole: Sequence[StepLedger], *, per_step: bool
+) -> Iterator[Figure]:
+    yield _amount(subject, "blocking_calls", "Blocking calls", ledgers, lambda one: one.blocking_calls,
+                  per_step=per_step)  # fmt: skip
+    yield _amount(subject, "blocked_time", "Blocked", ledgers, lambda one: one.blocked_ns, per_step=per_step)
+    yield _amount(subject, "exposed_sync_time", "Exposed sync", whole, lambda one: one.exposed_sync_ns,
+                  per_step=per_step)  # fmt: skip
+
+
+def _amount(
+    subject: Subject,
+    metric: str,
+    label: str,
+    ledgers: Sequence[StepLedger],
+    of_step: Callable[[StepLedger], int],
+    *,
+    per_step: bool,
+) -> Figure:
+    """A metric that adds up over steps."""
+    steps = tuple(of_step(ledger) for ledger in ledgers) if per_step else ()
+    unit = "ns" if metric.endswith("_time") else "count"
+    return Figure(metric, label, unit, "lower", middle(steps) if steps else subject.metric(metric), steps)
+
+
+def _memory(subject: Subject) -> Iterator[Figure]:
+    peaks = [peak for peak in subject.memory.devices if peak.device >= 0]
+    main: MemoryPeak | None = max(peaks, key=lambda peak: peak.peak_bytes, default=None)
+    allocated, reserved = (main.peak_bytes, main.reserved_peak_bytes) if main else (None, None)
+    yield Figure("memory_peak", "Peak allocated", "bytes", "lower", allocated)
+    yield Figure("memory_reserved_peak", "Peak reserved", "bytes", "lower", reserved)
+
+
+def _snake(name: str) -> str:
+    return name.replace("-", "_")

@@ -1,0 +1,290 @@
+"""What a comparison needs of a report, read from the JSON document: of this run, or of a file of another day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from analyze.errors import NotAReportError
+from analyze.findings import State, window_states
+from analyze.metrics.step_ledgers import Ledger, StepLedger
+from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report
+
+LIMIT_BYTES = 1 << 26  # the largest report seen has 2 MB; a file beyond this is a trace or no report
+_TRACE_KEYS = ("traceEvents", "schemaVersion", "deviceProperties")
+_LARGEST = 2**53  # beyond it readers of JSON lose digits: 104 days in nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What `capture` noted; empty or None in other files."""
+
+    model: str = ""
+    batch_size: int | None = None
+    precision: str = ""
+    amp: bool = False
+    torch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was measured, as in `TraceInfo`."""
+
+    name: str
+    sha256: str
+    device_names: tuple[str, ...] = ()
+    runtime: str = ""
+    flags: tuple[str, ...] = ()
+    rank: int | None = None
+    world_size: int | None = None
+    selection: str = ""
+    recorded: Recording | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Wall time of one step."""
+
+    wall_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Activities of one name or of one category: all, and of them those launched in steps."""
+
+    count: int
+    sum_ns: int
+    step_count: int = 0
+    step_sum_ns: int = 0
+    name: str = ""
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpTime:
+    """One op: its own time on the host and on the device."""
+
+    name: str
+    kind: str
+    calls: int
+    self_cpu_ns: int
+    self_device_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """The ops of a report."""
+
+    ops: tuple[OpTime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Time of one category of matrix kernels in one precision."""
+
+    category: str
+    precision: str
+    sum_ns: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The precisions of a report."""
+
+    uses: tuple[Use, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpRate:
+    """Calls of one op with one set of input shapes."""
+
+    op: str
+    input_dims: str
+    precision: str
+    calls: int
+    device_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The rates of a report."""
+
+    rates: tuple[OpRate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPeak:
+    """Peaks of one device; the host has device -1."""
+
+    label: str
+    device: int
+    peak_bytes: int
+    reserved_peak_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPeaks:
+    """The peaks of a report."""
+
+    devices: tuple[MemoryPeak, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict, a finding or a check that could not be made."""
+
+    id: str
+    severity: str = ""
+    title: str = ""
+    reason: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One side of a comparison: the keys of the JSON report that comparisons and gates read.
+
+    Keys that reports of an older program lack are empty, and what they would tell is not compared.
+    """
+
+    schema_version: str
+    tool: dict[str, str]
+    trace: Source
+    definitions: dict[str, int | float]
+    verdict: Judged
+    metrics: dict[str, Metric]
+    devices: tuple[Ledger, ...] = ()
+    steps: tuple[StepTime, ...] = ()
+    step_ledgers: tuple[StepLedger, ...] = ()
+    categories: tuple[Work, ...] = ()
+    activity_times: tuple[Work, ...] = ()
+    ops: Ops = Ops()
+    precision: Precision = Precision()
+    roofline: Rates = Rates()
+    memory: MemoryPeaks = MemoryPeaks()
+    findings: tuple[Judged, ...] = ()
+    checks_passed: tuple[str, ...] = ()
+    checks_not_measured: tuple[Judged, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Base name of the trace."""
+        return self.trace.name
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The headline device's: the one with the longest window."""
+        return max(self.devices, key=lambda device: device.window_ns, default=None)
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states of the window, none without a device."""
+        return window_states(self.ledger) if self.ledger and self.ledger.window_ns else ()
+
+    def metric(self, name: str) -> float | int | None:
+        """The value of a metric, None where it was not measured."""
+        found = self.metrics.get(name)
+        return found.value if found else None
+
+
+def subject_of(report: Report) -> Subject:
+    """What a comparison needs of a report."""
+    from analyze.report.to_json import document
+
+    return msgspec.convert(document(report), Subject)
+
+
+def read_subject(path: str | Path) -> Subject | None:
+    """The report in a file, None for files that are something else: a trace, perhaps.
+
+    Args:
+        path: the file.
+
+    Raises:
+        NotAReportError: a JSON document of this program that is no report on a trace, of another schema, or damaged.
+    """
+    data = _read(Path(path))
+    if data is None:
+        return None
+    name = Path(path).name
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return None  # no JSON object: the trace reader says what it is
+    if any(key in found for key in _TRACE_KEYS) or not _is_ours(found):
+        return None
+    _check_kind(name, found)
+    try:
+        subject = msgspec.json.decode(data, type=Subject)
+        _check_amounts(subject)
+    except (msgspec.DecodeError, RecursionError, KeyError) as error:
+        what = f": {error}" if isinstance(error, msgspec.DecodeError) else ""
+        again = "Make it anew: analyze TRACE -o report.json"
+        raise NotAReportError(f"{name} is a damaged report{what}.", again) from error
+    return subject
+
+
+def _check_amounts(subject: Subject) -> None:
+    """Refuse figures that no report holds.
+
+    Raises:
+        msgspec.ValidationError: a negative time in a ledger, or a figure beyond all measure.
+        KeyError: a ledger lacks a part.
+    """
+    for ledger in (*subject.devices, *subject.step_ledgers):
+        if any(state.ns < 0 for state in window_states(ledger)):
+            raise msgspec.ValidationError("Expected times of 0 or more in a ledger")
+    if not all(abs(number) < _LARGEST for number in _numbers(msgspec.to_builtins(subject))):
+        raise msgspec.ValidationError("Expected numbers below 2^53")
+
+
+def _numbers(value: Any) -> Iterator[int | float]:
+    """All numbers of a plain document."""
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(item)
+
+
+def _read(path: Path) -> bytes | None:
+    """The bytes of a small plain file that begins as a JSON object."""
+    try:
+        if not path.is_file() or path.stat().st_size > LIMIT_BYTES:
+            return None
+        with path.open("rb") as file:
+            head = file.read(1 << 12)
+            if not head.lstrip().startswith(b"{") or b'"traceEvents"' in head or b'"schemaVersion"' in head:
+                return None
+            return head + file.read(LIMIT_BYTES)
+    except OSError:
+        return None
+
+
+def _is_ours(found: Mapping[str, msgspec.Raw]) -> bool:
+    try:
+        tool = msgspec.json.decode(found["tool"], type=dict[str, Any])
+    except (KeyError, msgspec.DecodeError):
+        return False
+    return tool.get("name") == TOOL and "schema_version" in found
+
+
+def _check_kind(name: str, found: Mapping[str, msgspec.Raw]) -> None:
+    again = "Pass traces, or reports made with: analyze TRACE -o report.json"
+    if "snapshot" in found:
+        raise NotAReportError(f"{name} is a report on a memory snapshot.", "Compare snapshots as .pickle files.")
+    if "trace" not in found:
+        raise NotAReportError(f"{name} is a comparison, not a report on one trace.", again)
+    try:
+        version = msgspec.json.decode(found["schema_version"], type=str)
+    except msgspec.DecodeError:
+        version = "?"
+    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        raise NotAReportError(
+            f"{name} has report schema {version[:20]}; this program reads {SCHEMA_VERSION.partition('.')[0]}.x.", again
+        )

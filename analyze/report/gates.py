@@ -1,0 +1,272 @@
+"""Gates: what a CI job fails on. An expression is read without a file, and judged on a report."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from analyze.errors import GateError
+from analyze.report.metric_names import METRICS, Named
+
+if TYPE_CHECKING:
+    from analyze.report.compare import Comparison, Subject
+    from analyze.report.report import Report
+
+Outcome = Literal["passed", "failed", "not-judged"]
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
+}  # fmt: skip
+_OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">"}
+_SIZES: dict[str, dict[str, float]] = {
+    "ns": {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9},
+    "bytes": {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9},
+    "share": {"": 1, "%": 0.01},
+    "count": {"": 1},
+}
+_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ%]*)"
+_LIMIT = re.compile(rf"(\w+)\s*(>=|<=|>|<)\s*{_NUMBER}")
+_WORSE = re.compile(rf"(\w+)\s*([+-])\s*{_NUMBER}")
+_FINDING = re.compile(r"finding:([a-z0-9-]+)")
+_ADD_UP = ("blocked_time", "blocking_calls", "exposed_sync_time", "launches")  # over steps: compared per step
+_SPREADS = {"within-spread": ", within step spread", "no-spread": ", no spread known"}
+_DECIMALS = 9
+SEVERITIES = ("low", "medium", "high")
+_FORMS = "Write 'idle_share > 10%', 'step_time > 80 ms', 'finding:high', or with a baseline 'step_time +5%'."
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a run must not do.
+
+    Attributes:
+        expression: as written.
+        subject: metric, severity or id of a rule.
+        kind: "limit" (a metric beyond a number), "worse" (by more than a number than the baseline) or "finding".
+        sign: the operator, "+" or "-"; empty for findings.
+        amount: the number, as written.
+        unit: its unit, as written.
+    """
+
+    expression: str
+    subject: str
+    kind: Literal["limit", "worse", "finding"]
+    sign: str = ""
+    amount: float = 0.0
+    unit: str = ""
+
+    @property
+    def relative(self) -> bool:
+        """It needs a baseline."""
+        return self.kind == "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """A gate and what came of it.
+
+    Attributes:
+        expression: as written.
+        outcome: passed, failed, or not-judged, which fails too.
+        text: what was found, one line.
+    """
+
+    expression: str
+    outcome: Outcome
+    text: str
+
+    @property
+    def line(self) -> str:
+        """The text behind its mark."""
+        return f"{'✓' if self.outcome == 'passed' else '✗'} {self.text}"
+
+
+def parse_gate(expression: str) -> Gate:
+    """The gate that an expression stands for.
+
+    Raises:
+        GateError: it cannot be understood, or names a metric or unit that there is not.
+    """
+    text = " ".join(expression.replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}").split())
+    if found := _FINDING.fullmatch(text):
+        return Gate(text, found[1], "finding")
+    limit, worse = _LIMIT.fullmatch(text), _WORSE.fullmatch(text)
+    match = limit or worse
+    if match is None:
+        raise GateError(f"The gate {text!r} cannot be read.", _FORMS)
+    name, sign, amount, unit = match.groups()
+    metric = _metric(text, name)
+    gate = Gate(text, name, "limit" if limit else "worse", sign, float(amount), unit)
+    _check_unit(gate, metric)
+    return gate
+
+
+def _metric(expression: str, name: str) -> Named:
+    if name in METRICS:
+        return METRICS[name]
+    close = difflib.get_close_matches(name, METRICS, n=1)
+    meant = f"Did you mean {close[0]!r}? " if close else ""
+    raise GateError(
+        f"The gate {expression!r} names no metric: {name!r} is unknown.", f"{meant}Metrics: {', '.join(METRICS)}."
+    )
+
+
+def _check_unit(gate: Gate, metric: Named) -> None:
+    units = list(_SIZES[metric.unit])
+    if gate.relative:
+        units = ["%", *(["pp"] if metric.unit == "share" else [unit for unit in units if unit])]
+    if gate.unit not in units:
+        said = f"has the unit {gate.unit!r}" if gate.unit else "has no unit"
+        known = ", ".join(unit or "none" for unit in units)
+        raise GateError(f"The gate {gate.expression!r} {said}; {gate.subject} takes: {known}.", _FORMS)
+    if gate.sign == "-" and metric.better == "lower":
+        raise GateError(
+            f"The gate {gate.expression!r} would fail on an improvement: lower is better.",
+            f"Write '{gate.subject} +{gate.amount:g}{gate.unit}'.",
+        )
+
+
+def judged_report(report: Report, before: Subject | None, gates: tuple[Gate, ...], *, top: int) -> Report:
+    """A report with its comparison and its gates judged, in its page too.
+
+    Args:
+        report: on the run.
+        before: the baseline, None without one.
+        gates: to judge.
+        top: how many differences the comparison lists.
+
+    Raises:
+        GateError: a gate names a rule that there is not.
+        NotComparableError: the baseline's figures mean something else.
+    """
+    if before is None and not gates:
+        return report
+    from analyze.report.compare import beside, compare, subject_of
+
+    this = subject_of(report)
+    comparison = compare(before, this, top=top) if before else None
+    results = tuple(judge_gate(gate, this, before, comparison) for gate in gates)
+    page = beside(report.page, comparison) if comparison else report.page
+    page = replace(page, gates=tuple(result.line for result in results))
+    return replace(report, comparison=comparison, gates=results, page=page)
+
+
+def judge_gate(gate: Gate, this: Subject, before: Subject | None, comparison: Comparison | None = None) -> GateResult:
+    """Whether a report passes a gate.
+
+    Args:
+        gate: the gate.
+        this: the report.
+        before: the baseline, None without one.
+        comparison: of the two, to tell changes within the spread of the steps.
+
+    Raises:
+        GateError: it names a rule that there is not.
+    """
+    if gate.kind == "finding":
+        outcome, text = _judge_finding(gate, this)
+    elif gate.kind == "limit":
+        outcome, text = _judge_limit(gate, this)
+    else:
+        changes = comparison.changes if comparison else None
+        row = changes.row(gate.subject) if changes else None
+        a, b = (row.a, row.b) if row else (before.metric(gate.subject) if before else None, this.metric(gate.subject))
+        amounts_per_step = bool(changes and changes.per_step and gate.subject in _ADD_UP)
+        outcome, text = _judge_change(gate, a, b, " per step" if amounts_per_step else "")
+        text += _SPREADS.get(row.verdict, "") if row and outcome != "not-judged" else ""
+    return GateResult(gate.expression, outcome, text)
+
+
+def _judge_limit(gate: Gate, this: Subject) -> tuple[Outcome, str]:
+    value, size = this.metric(gate.subject), _SIZES[METRICS[gate.subject].unit][gate.unit]
+    if value is None:
+        return _unmeasured(gate, "it was not measured")
+    failed = OPERATORS[gate.sign](value, _limit(gate, size))
+    sign = gate.sign if failed else _OPPOSITE[gate.sign]
+    shown = _shown(value / size, gate.amount, sign)
+    space = " " if gate.unit not in ("", "%") else ""
+    return ("failed" if failed else "passed"), (
+        f"{gate.subject} {shown}{space}{gate.unit} {sign} {gate.expression.split(gate.sign, 1)[1].strip()}"
+    )
+
+
+def _limit(gate: Gate, size: float) -> float:
+    """The limit in the metric's unit; 10 % is the number 0.1, not ten times 0.01."""
+    return gate.amount / 100 if gate.unit == "%" else gate.amount * size
+
+
+def _shown(value: float, limit: float, sign: str) -> str:
+    """The value with three significant digits, or as many as it takes to be seen on its side of the limit."""
+    for digits in range(3, 17):
+        text = f"{value:.{digits}g}"
+        if OPERATORS[sign](float(text), limit) and "e" not in text:
+            return text
+    return f"{value:,.0f}" if float(value).is_integer() else repr(value)
+
+
+def _judge_change(gate: Gate, a: float | None, b: float | None, of: str) -> tuple[Outcome, str]:
+    if a is None or b is None:
+        return _unmeasured(gate, f"it was not measured in {'the baseline' if a is None else 'this run'}")
+    metric = METRICS[gate.subject]
+    worse = (b - a) if metric.better == "lower" else (a - b)
+    shown = _from_to(metric.unit, a, b) + of
+    if gate.unit == "%":
+        if a == 0:
+            return ("failed", f"{gate.subject} is worse, from 0 ({shown})") if worse > 0 else (
+                "passed", f"{gate.subject} is not worse ({shown})")  # fmt: skip
+        amount, unit = 100 * worse / a, "%"
+    elif gate.unit == "pp":
+        amount, unit = 100 * worse, "pp"
+    else:
+        amount, unit = worse / _SIZES[metric.unit][gate.unit], gate.unit
+    amount = round(amount, _DECIMALS)  # 0.12 less 0.1 is 2 pp, not a trifle more
+    failed = amount > gate.amount
+    word = "worse" if amount > 0 else "better"
+    told = _shown(amount, gate.amount, ">") if failed else _shown(abs(amount), math.inf, "<")
+    space = "" if unit == "%" else " "
+    compared = f"{told}{space}{unit} {word}" if amount else "unchanged"
+    return ("failed" if failed else "passed"), (
+        f"{gate.subject} {compared}, limit {gate.amount:g}{space}{unit} worse ({shown})"
+    )
+
+
+def _from_to(unit: str, a: float, b: float) -> str:
+    from analyze.report.compare.wording import side_by_side
+
+    first, second = side_by_side(unit, (a, b))
+    return f"{first} to {second}"
+
+
+def _judge_finding(gate: Gate, this: Subject) -> tuple[Outcome, str]:
+    unmeasured = {check.id: check.reason for check in this.checks_not_measured}
+    if gate.subject in SEVERITIES:
+        wanted = SEVERITIES[SEVERITIES.index(gate.subject) :]
+        hit = [finding.id for finding in this.findings if finding.severity in wanted]
+        if hit:
+            return "failed", f"{gate.expression}: {', '.join(hit)}"
+        if not this.checks_passed and not this.findings:
+            return _unmeasured(gate, "no rule could judge this file")
+        missing = f", not measured: {', '.join(unmeasured)}" if unmeasured else ""
+        return "passed", f"{gate.expression}: none{missing}"
+    found = next((finding for finding in this.findings if finding.id == gate.subject), None)
+    if found is not None:
+        return "failed", f"{gate.expression}: {found.title} ({found.severity})"
+    if gate.subject in unmeasured:
+        return _unmeasured(gate, unmeasured[gate.subject])
+    if gate.subject in this.checks_passed:
+        return "passed", f"{gate.expression}: none"
+    rules = sorted({*this.checks_passed, *unmeasured, *(finding.id for finding in this.findings)})
+    close = difflib.get_close_matches(gate.subject, rules, n=1)
+    meant = f"Did you mean 'finding:{close[0]}'? " if close else ""
+    raise GateError(
+        f"The gate {gate.expression!r} names no rule: {gate.subject!r} is unknown.",
+        f"{meant}Severities: {', '.join(SEVERITIES)}. Rules: {', '.join(rules) or 'none yet'}.",
+    )
+
+
+def _unmeasured(gate: Gate, why: str) -> tuple[Outcome, str]:
+    return "not-judged", f"{gate.expression} could not be judged: {why}"

@@ -1,0 +1,39 @@
+"""Gates as JUnit XML, which every CI server draws."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from analyze.report.files import write_text
+from analyze.report.report import TOOL, Report
+from analyze.report.text import printable
+
+
+def render(report: Report) -> str:
+    """One test case per gate; a gate that could not be judged is an error, one that failed a failure."""
+    counts = {word: sum(gate.outcome == word for gate in report.gates) for word in ("failed", "not-judged")}
+    suite = Element(
+        "testsuite",
+        name=f"{TOOL} gates",
+        tests=str(len(report.gates)),
+        failures=str(counts["failed"]),
+        errors=str(counts["not-judged"]),
+    )
+    for gate in report.gates:
+        case = SubElement(suite, "testcase", classname=printable(report.trace.name), name=printable(gate.expression))
+        if gate.outcome != "passed":
+            kind = "failure" if gate.outcome == "failed" else "error"
+            SubElement(case, kind, message=printable(gate.text)).text = printable(gate.text)
+    whole = Element("testsuites")
+    whole.append(suite)
+    indent(whole)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(whole, encoding="unicode")}\n'
+
+
+def write_junit(report: Report, path: str, *, force: bool = False) -> None:
+    """Write the gates of a report.
+
+    Raises:
+        OutputError: somebody else's file, or no way to write there.
+    """
+    write_text(render(report), path, force=force)

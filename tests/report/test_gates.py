@@ -1,0 +1,197 @@
+"""Gates: what can be written, what is refused, and judgements by hand on both sides of a limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from analyze.errors import GateError
+from analyze.report import build_report, render
+from analyze.report.compare import Subject, compare
+from analyze.report.compare.subject import Judged
+from analyze.report.gates import GateResult, judge_gate, judged_report, parse_gate
+from analyze.report.junit import render as junit
+from analyze.report.metric_names import METRICS
+from analyze.report.report import Metric
+from analyze.trace import Trace
+from tests.golden import SAMPLES, golden_report
+from tests.report.runs import US, report, run, subject
+from tests.report.test_reports import NASTY
+
+
+@pytest.fixture
+def this(tmp_path: Path) -> Subject:
+    """Kernels of 400, 410, 420 us, walls of 1000: idle 1190 of 2420, step 1.00 ms, latency 8 us."""
+    return subject(run([400, 410, 420]), tmp_path / "this.json")
+
+
+def said(expression: str, this: Subject, before: Subject | None = None) -> str:
+    comparison = compare(before, this) if before else None
+    return judge_gate(parse_gate(expression), this, before, comparison).line
+
+
+@pytest.mark.parametrize(
+    ("expression", "line"),
+    [
+        ("idle_share > 0.10", "✗ idle_share 0.492 > 0.10"),
+        ("idle_share>10%", "✗ idle_share 49.2% > 10%"),
+        ("idle_share > 50 %", "✓ idle_share 49.2% <= 50 %"),
+        ("busy_share < 0.6", "✗ busy_share 0.508 < 0.6"),
+        ("step_time > 80 ms", "✓ step_time 1 ms <= 80 ms"),
+        ("step_time >= 1000us", "✗ step_time 1000 us >= 1000us"),
+        ("step_time > 1000 µs", "✓ step_time 1000 µs <= 1000 µs"),
+        ("step_time <= 1ms", "✗ step_time 1 ms <= 1ms"),
+        ("launch_latency_p50 > 7.999us", "✗ launch_latency_p50 8 us > 7.999us"),
+        ("launches > 2", "✗ launches 3 > 2"),
+        ("exposed_sync_time > 0 ns", "✓ exposed_sync_time 0 ns <= 0 ns"),
+        ("memory_peak > 1 GiB", "✗ memory_peak > 1 GiB could not be judged: it was not measured"),
+    ],
+)
+def test_limits(expression: str, line: str, this: Subject) -> None:
+    assert said(expression, this) == line
+
+
+def test_a_limit_is_seen_on_its_side(this: Subject) -> None:
+    """As many digits as it takes, never `0.492 > 0.492`."""
+    one = replace(this, metrics={**this.metrics, "idle_share": Metric(0.49204, "share", "lower")})
+    assert said("idle_share > 0.492", one) == "✗ idle_share 0.49204 > 0.492"
+    assert said("idle_share > 0.4921", one) == "✓ idle_share 0.492 <= 0.4921"
+    one = replace(this, metrics={**this.metrics, "idle_share": Metric(0.1, "share", "lower")})
+    assert said("idle_share > 10%", one).startswith("✓"), "10 % is 0.1 exactly"
+
+
+def worse(this: Subject, name: str, value: float | None) -> Subject:
+    return replace(this, metrics={**this.metrics, name: replace(this.metrics[name], value=value)})
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "line"),
+    [
+        ("step_time +5%", 1051 * US, "✗ step_time 5.1% worse, limit 5% worse (1.00 ms to 1.05 ms)"),
+        ("step_time +5%", 1050 * US, "✓ step_time 5% worse, limit 5% worse (1.00 ms to 1.05 ms)"),
+        ("step_time +5%", 900 * US, "✓ step_time 10% better, limit 5% worse (1.00 ms to 0.90 ms)"),
+        ("step_time +5%", 1000 * US, "✓ step_time unchanged, limit 5% worse (1.00 ms to 1.00 ms)"),
+        ("step_time +50us", 1051 * US, "✗ step_time 51 us worse, limit 50 us worse (1.00 ms to 1.05 ms)"),
+        ("busy_share +5%", 0.4, "✗ busy_share 21.3% worse, limit 5% worse (50.8% to 40.0%)"),
+        ("busy_share -5%", 0.4, "✗ busy_share 21.3% worse, limit 5% worse (50.8% to 40.0%)"),
+        ("busy_share +5%", 0.9, "✓ busy_share 77.1% better, limit 5% worse (50.8% to 90.0%)"),
+        ("idle_share +2pp", 0.52, "✗ idle_share 2.83 pp worse, limit 2 pp worse (49.2% to 52.0%)"),
+        ("blocking_calls +10%", 1, "✗ blocking_calls is worse, from 0 (0 to 1)"),
+        ("blocking_calls +10%", 0, "✓ blocking_calls is not worse (0 to 0)"),
+        ("step_time +5%", None, "✗ step_time +5% could not be judged: it was not measured in this run"),
+    ],
+)
+def test_changes(expression: str, value: float | None, line: str, this: Subject) -> None:
+    gate = parse_gate(expression)
+    assert judge_gate(gate, worse(this, gate.subject, value), this).line == line
+
+
+def test_a_change_within_the_spread_says_so(tmp_path: Path) -> None:
+    before = subject(run([400] * 4, [1000, 1100, 1050, 1020]), tmp_path / "a.json")
+    after = subject(run([400] * 4, [1010, 1120, 1080, 1090]), tmp_path / "b.json")
+    assert said("step_time +1%", after, before).endswith("(1.02 ms to 1.08 ms), within step spread")
+
+
+def test_amounts_are_compared_per_step(tmp_path: Path) -> None:
+    """Twice the steps have twice the launches in the window, and as many per step."""
+    before, after = subject(run([400] * 3), tmp_path / "a.json"), subject(run([400] * 6), tmp_path / "b.json")
+    assert (before.metric("launches"), after.metric("launches")) == (3, 6)
+    assert said("launches +5%", after, before) == "✓ launches unchanged, limit 5% worse (1 to 1 per step)"
+
+
+def test_findings(this: Subject) -> None:
+    one = replace(
+        this,
+        findings=(Judged("sync-stall", "medium", "loss.item() once a step"),),
+        checks_passed=("fp32-gemm",),
+        checks_not_measured=(Judged("input-wait", reason="no Python frames"),),
+    )
+    assert said("finding:high", one) == "✓ finding:high: none, not measured: input-wait"
+    assert said("finding:medium", one) == "✗ finding:medium: sync-stall"
+    assert said("finding:low", one) == "✗ finding:low: sync-stall"
+    assert said("finding:sync-stall", one) == "✗ finding:sync-stall: loss.item() once a step (medium)"
+    assert said("finding:fp32-gemm", one) == "✓ finding:fp32-gemm: none"
+    assert said("finding:input-wait", one) == "✗ finding:input-wait could not be judged: no Python frames"
+    with pytest.raises(GateError, match="unknown") as caught:
+        said("finding:sync-stal", one)
+    assert "Did you mean 'finding:sync-stall'?" in str(caught.value)
+    nothing = replace(this, findings=(), checks_passed=(), checks_not_measured=())
+    assert said("finding:high", nothing) == "✗ finding:high could not be judged: no rule could judge this file"
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("idle_shar > 0.1", "Did you mean 'idle_share'?"),
+        ("nonsense_metric > 0.1", "Metrics: blocked_time, blocking_calls"),
+        ("step_time > 80", "has no unit; step_time takes: ns, us, µs, ms, s"),
+        ("step_time > 80 GiB", "has the unit 'GiB'"),
+        ("idle_share > 10 ms", "idle_share takes: none, %"),
+        ("launches > 5%", "launches takes: none"),
+        ("step_time +5pp", "step_time takes: %, ns"),
+        ("step_time -5%", "would fail on an improvement"),
+        ("step_time == 5 ms", "cannot be read"),
+        ("idle_share", "cannot be read"),
+        ("", "cannot be read"),
+        ("finding:", "cannot be read"),
+        ("__import__('os') > 1", "cannot be read"),
+        ("idle_share > 1e3", "cannot be read"),
+    ],
+)
+def test_refused(expression: str, message: str) -> None:
+    with pytest.raises(GateError) as caught:
+        parse_gate(expression)
+    assert message in str(caught.value)
+    assert caught.value.hint
+
+
+def test_the_list_of_metrics_is_complete(tmp_path: Path) -> None:
+    metrics = golden_report(SAMPLES[-1]).metrics
+    assert {name: (m.unit, m.better) for name, m in metrics.items()} == {n: tuple(m) for n, m in METRICS.items()}
+    for name, metric in METRICS.items():
+        unit = {"ns": "ms", "bytes": "GiB", "share": "%", "count": ""}[metric.unit]
+        assert parse_gate(f"{name} > 1{unit}").subject == name
+
+
+def test_gates_come_last_in_every_format(tmp_path: Path) -> None:
+    made = report(run([400, 410, 420]), tmp_path / "t.json")
+    judged = judged_report(made, None, (parse_gate("idle_share > 10%"), parse_gate("step_time > 1 s")), top=10)
+    assert judged.failed
+    assert judged.gates[0] == GateResult("idle_share > 10%", "failed", "idle_share 49.2% > 10%")
+    terminal = render(judged, "terminal").splitlines()
+    assert terminal[-2].split(maxsplit=1) == ["Gates", "✗ idle_share 49.2% > 10%"]
+    assert terminal[-1].strip() == "✓ step_time 0.001 s <= 1 s"
+    markdown = render(judged, "md")
+    assert "### Gates\n\n- ✗ idle_share 49.2% &gt; 10%\n" in markdown
+    from analyze.report.to_markdown import render as to_markdown
+
+    assert "✗ idle" in to_markdown(judged.page, budget=500), "no budget drops a gate"
+    assert judged_report(made, None, (), top=10) is made
+
+
+def test_junit_is_xml_whatever_names_hold(tmp_path: Path) -> None:
+    made = report(run([400, 410, 420], gpu=NASTY), tmp_path / "t.json")
+    made = replace(made, trace=replace(made.trace, name=NASTY + "\x00]]>"))
+    results = (
+        GateResult("idle_share > 1%", "failed", NASTY), GateResult("a", "passed", "b"),
+        GateResult("memory_peak > 1 GiB", "not-judged", "not measured"),
+    )  # fmt: skip
+    (suite,) = ET.fromstring(junit(replace(made, gates=results)))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    failed, passed, unjudged = suite
+    assert "<script>" in str(failed[0].get("message")), "as text, escaped"
+    assert (failed[0].tag, len(passed), unjudged[0].tag) == ("failure", 0, "error")
+    assert "\x1b" not in junit(replace(made, gates=results))
+    assert len(ET.fromstring(junit(made))[0]) == 0
+
+
+def test_without_a_device_nothing_passes_in_silence(tmp_path: Path) -> None:
+    from tests.builder import TraceBuilder
+
+    path = TraceBuilder().step(0, 0, 50).op("aten::mm", 5, 20).write(tmp_path / "cpu.json")
+    judged = judged_report(build_report(Trace.load(path)), None, (parse_gate("idle_share > 10%"),), top=10)
+    assert judged.failed
+    assert judged.gates[0].outcome == "not-judged"
