@@ -93,8 +93,8 @@ def gpu_of(trace: Trace, device: int | None) -> Gpu | None:
     if device is None:
         return None
     infos = [d for d in trace.metadata.devices if d.id == device] or list(trace.metadata.devices)
-    sizes = {d.multiprocessors for d in infos}
-    return find_gpu(trace.metadata.device_name(device), sizes.pop() if len(sizes) == 1 else 0)
+    sizes = {(d.multiprocessors, d.memory_bytes) for d in infos}
+    return find_gpu(trace.metadata.device_name(device), *(sizes.pop() if len(sizes) == 1 else (0, 0)))
 
 
 def measure_precision(trace: Trace, found: Attribution, gpu: Gpu | None) -> PrecisionAudit:
