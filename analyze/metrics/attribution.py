@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,13 +9,12 @@ import numpy as np
 import polars as pl
 
 from analyze.kernels import classify_name, op_category
+from analyze.metrics.callers import chains
 from analyze.timeline import CallTree
-from analyze.timeline.calls import API, FRAME, NONE, OP, RANGE
+from analyze.timeline.calls import API, NONE, OP
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 
-MODULE_PREFIX = "nn.Module: "
-_INSTANCE = re.compile(r"_\d+$")
 _IDS_ARE_CORRELATIONS = 0.5  # PyTorch 1.12 to 2.2 write the correlation on all kernels, later ones only by chance
 _KIND_OF_KERNEL = {"family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean, "fused": pl.Boolean}
 
@@ -115,31 +112,9 @@ def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
 
 def _purposes(tree: CallTree, call: Int64) -> pl.Series:
     """What each call is for, told by its own name and those around it; null where none tells or there is no call."""
-    used = np.unique(call[call != NONE])
-    found: dict[int, str | None] = {}
-    told: dict[tuple[str, ...], str | None] = {}
-    for at, chain in zip(used.tolist(), chains(tree, used), strict=True):
-        if chain not in told:
-            told[chain] = op_category(chain)
-        found[at] = told[chain]
-    return pl.Series([found.get(at) for at in call.tolist()], dtype=pl.String)
-
-
-def chains(tree: CallTree, calls: Int64) -> Iterator[tuple[str, ...]]:
-    """Per call the names that say what it is for, innermost first: ops, ranges, and modules without their number."""
-    names = tree.calls["name"].cast(pl.String)
-    is_module = names.str.starts_with(MODULE_PREFIX).to_numpy()
-    speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
-    above = np.append(tree.nearest(speaks), NONE)[tree.caller].tolist()
-    words = names.to_list()
-    known: dict[int, tuple[str, ...]] = {NONE: ()}
-    for call in calls.tolist():
-        path = []
-        at = call
-        while at not in known:
-            path.append(at)
-            at = above[at]
-        for step in reversed(path):
-            word = words[step]
-            known[step] = (_INSTANCE.sub("", word) if word.startswith(MODULE_PREFIX) else word, *known[above[step]])
-        yield known[call]
+    linked = np.flatnonzero(call != NONE)
+    around = chains(tree, call[linked])
+    told = [op_category(names) if names else None for names in around.names]
+    number = np.zeros(len(call), dtype=np.int64)  # chain 0 has no names
+    number[linked] = around.number
+    return pl.Series(told, dtype=pl.String).gather(number)

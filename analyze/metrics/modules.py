@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
-from analyze.metrics.attribution import MODULE_PREFIX, Attribution
+from analyze.metrics.attribution import Attribution
+from analyze.metrics.callers import MODULE_PREFIX
 from analyze.timeline.calls import FRAME, NONE
 
 _INSTANCE = re.compile(r"_\d+$")

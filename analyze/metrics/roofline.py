@@ -102,7 +102,7 @@ def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns
         pl.concat([times, ops], how="horizontal")
         .group_by("name", *_INPUTS)
         .agg(calls=pl.len(), device_ns=pl.col("dur_ns").sum(), one=pl.col("at").min())
-        .sort("device_ns", "name", "input_dims", descending=[True, False, False])
+        .sort("device_ns", "name", *_INPUTS, descending=[True, *(False for _ in _KEY)])
     )
     precision = _precision_by_op(trace, found, at)
     rates = tuple(_rate(row, precision.get(_key(row)), gpu, short_ns) for row in grouped.iter_rows(named=True))
@@ -120,11 +120,12 @@ def _crosses_the_bus(work: pl.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 _INPUTS = ("input_dims", "input_types", "concrete_inputs")
+_KEY = ("name", *_INPUTS)
 _Key = tuple[object, ...]
 
 
 def _key(row: dict[str, object]) -> _Key:
-    return tuple(row[name] for name in ("name", *_INPUTS))
+    return tuple(row[name] for name in _KEY)
 
 
 def _standing_op(trace: Trace, found: Attribution) -> Int64:
@@ -178,7 +179,7 @@ def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, 
         pl.concat([work.select("precision", "tensor_core", "dur_ns"), ops], how="horizontal")
         .group_by("op", *_INPUTS, "precision", "tensor_core")
         .agg(pl.col("dur_ns").sum())
-        .sort("dur_ns", "precision", descending=[False, True])
+        .sort("dur_ns", "precision", "tensor_core", descending=[False, True, True])
     )
     return {tuple(key): (precision, core) for *key, precision, core, _ in most.iter_rows()}
 

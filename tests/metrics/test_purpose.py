@@ -200,3 +200,13 @@ def test_public_traces(shared: Path) -> None:
     nccl = measured(Trace.load(shared / "traces" / "a100_nccl_training.json.gz"))
     device, (pair, *_) = nccl.devices[0], nccl.overlaps[0].pairs
     assert (pair.second, device.exposed_communication_ns > 0, pair.overlapped_ns > 0) == ("communication", True, True)
+
+
+def test_rates_that_tie_are_listed_by_their_types(load: Callable[[TraceBuilder], Trace]) -> None:
+    """One op, one shape, one time: the types decide, and every run lists the same."""
+    b = TraceBuilder()
+    for at, kind in enumerate(("float", "c10::Half", "double", "c10::BFloat16")):
+        types = {"Input Dims": [[8, 8], [8, 8]], "Input type": [kind, kind]}
+        b.op("aten::add", at * 100, 50, **types).run(ADD, (at * 100 + 5, 5), (at * 100 + 20, 10))
+    rates = measured(load(b)).roofline.rates
+    assert [r.size_bytes for r in rates] == [3 * 64 * size for size in (2, 2, 8, 4)]
