@@ -10,7 +10,7 @@ import polars as pl
 
 from analyze.kernels import classify_name, op_category
 from analyze.metrics.callers import chains
-from analyze.timeline import CallTree
+from analyze.timeline import CallTree, around_through_autograd
 from analyze.timeline.calls import API, NONE, OP
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
@@ -25,12 +25,14 @@ class Attribution:
 
     Attributes:
         tree: the calls.
+        around: what stands around each call: its caller, and for calls of the backward engine their forward op.
         work: timed activities, schema `LINKED`, with `call` (the launching op or range in `tree`, null without one),
             `op_category` (what the op is for; null where none tells), and the kernel name's own `family`,
             `precision`, `tensor_core` and `fused`.
     """
 
     tree: CallTree
+    around: Int64
     work: pl.DataFrame
 
     @cached_property
@@ -61,10 +63,12 @@ def attribute(trace: Trace, tree: CallTree, activities: pl.DataFrame) -> Attribu
     if missing.any() and external_ids_are_ops(trace.activities):
         call[missing] = _by_external_id(trace, tree, work)[missing]
     numbered = pl.Series(call)
+    around = around_through_autograd(trace, tree)
     return Attribution(
         tree,
+        around,
         work.with_columns(
-            call=numbered.set(numbered == NONE, None), op_category=_purposes(tree, call), **_kernel_kinds(work)
+            call=numbered.set(numbered == NONE, None), op_category=_purposes(tree, call, around), **_kernel_kinds(work)
         ),
     )
 
@@ -110,11 +114,11 @@ def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
     return {field: joined[field].set(~kernel, None) for field in _KIND_OF_KERNEL}
 
 
-def _purposes(tree: CallTree, call: Int64) -> pl.Series:
+def _purposes(tree: CallTree, call: Int64, around: Int64) -> pl.Series:
     """What each call is for, told by its own name and those around it; null where none tells or there is no call."""
     linked = np.flatnonzero(call != NONE)
-    around = chains(tree, call[linked])
-    told = [op_category(names) if names else None for names in around.names]
+    found = chains(tree, call[linked], around)
+    told = [op_category(names) if names else None for names in found.names]
     number = np.zeros(len(call), dtype=np.int64)  # chain 0 has no names
-    number[linked] = around.number
+    number[linked] = found.number
     return pl.Series(told, dtype=pl.String).gather(number)

@@ -31,13 +31,18 @@ class Chains:
     names: tuple[Names, ...]
 
 
-def chains(tree: CallTree, calls: Int64) -> Chains:
+def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
     """The chains of ops and ranges.
+
+    Args:
+        tree: the calls.
+        calls: of them, those to tell of.
+        around: per call of the tree what stands around it: its caller, or more.
 
     Calls at one depth are numbered at once: two have the same chain when they have the same name and what is around
     them has the same chain.
     """
-    above = _speaking_above(tree)
+    above = _speaking_above(tree, around)
     members = _with_all_around(above, calls)
     parent = np.append(np.searchsorted(members, above[members]), NONE)[:-1]
     parent[above[members] == NONE] = NONE
@@ -53,11 +58,11 @@ def chains(tree: CallTree, calls: Int64) -> Chains:
     return Chains(number[np.searchsorted(members, calls)], tuple(known))
 
 
-def _speaking_above(tree: CallTree) -> Int64:
+def _speaking_above(tree: CallTree, around: Int64) -> Int64:
     """Per call the innermost op, range or module around it, `NONE` at the top."""
     is_module = tree.calls["name"].cast(pl.String).str.starts_with(MODULE_PREFIX).to_numpy()
     speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
-    above: Int64 = np.append(tree.nearest(speaks), NONE)[tree.caller]
+    above: Int64 = np.append(tree.nearest(speaks, around), NONE)[around]
     return above
 
 

@@ -176,7 +176,7 @@ def _casting_calls(trace: Trace, found: Attribution) -> pl.DataFrame:
         return pl.DataFrame(schema={"call": pl.Int64, "cast": pl.String})
     types = trace.ops["input_types"].gather(calls["row"]).cast(pl.String)
     same = [text for text in types.unique() if _changes_type(text) is False]
-    around = chains(tree, calls["call"].to_numpy())
+    around = chains(tree, calls["call"].to_numpy(), tree.caller)
     kinds = pl.Series([_kind_of_cast(names) for names in around.names], dtype=pl.String)
     cast = kinds.gather(around.number)
     return calls.select("call", cast=cast.set(types.is_in(same).fill_null(value=False), None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -166,7 +166,7 @@ def _outermost(nearest: Int64, caller: Int64) -> Int64:
 
 def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, tuple[str, bool | None]]:
     """Precision and matrix-unit use of the kernels with most time, per op, shapes and types."""
-    work = with_precision(trace, Attribution(found.tree, found.work.with_columns(at=pl.Series(at))))
+    work = with_precision(trace, replace(found, work=found.work.with_columns(at=pl.Series(at))))
     work = work.filter(pl.col("at") != NONE)
     if not work.height:
         return {}

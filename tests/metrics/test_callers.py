@@ -32,7 +32,7 @@ def same_as_walked(trace: Trace) -> int:
     tree = CallTree.of(trace)
     owners = np.unique(tree.owner)
     calls = owners[owners != NONE]
-    found = chains(tree, calls)
+    found = chains(tree, calls, tree.caller)
     assert [found.names[n] for n in found.number] == [walked(tree, call) for call in calls.tolist()]
     assert len(set(found.names)) == len(found.names)
     return len(calls)
@@ -59,4 +59,4 @@ def test_of_random_nesting(seed: int, load: Callable[[TraceBuilder], Trace]) -> 
 
 def test_of_no_calls(load: Callable[[TraceBuilder], Trace]) -> None:
     tree = CallTree.of(load(TraceBuilder().kernel("k", 0, 1)))
-    assert chains(tree, np.empty(0, np.int64)).number.tolist() == []
+    assert chains(tree, np.empty(0, np.int64), tree.caller).number.tolist() == []
