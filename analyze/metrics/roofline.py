@@ -21,6 +21,7 @@ from analyze.trace import Trace
 _LISTED = 20
 _NAME_LIMIT = 200
 _FAR_BELOW = 0.5  # of both peaks: work that is short and far below them pays for its launch
+_NEITHER = 0.2  # of both peaks: so far below them latency, too few blocks or the algorithm limits, no peak
 _GIGA, _TERA = 10**9, 10**12
 
 
@@ -41,7 +42,8 @@ class Rate:
         flops_share: of the GPU's dense peak in that precision, 0..1; None where it is not known.
         bytes_share: of the GPU's memory bandwidth; above 1 where caches serve it; None where it is not known.
         limited_by: "compute" or "memory" by the side of the roofline's ridge that the op lies on, "launch" where
-            calls are shorter than `short_kernel_ns` and far below both peaks; empty where it cannot be told.
+            calls are shorter than `short_kernel_ns` and far below both peaks, "neither" where longer ones reach not
+            even a fifth of one; empty where it cannot be told.
     """
 
     op: str
@@ -196,8 +198,7 @@ def _rate(row: dict[str, object], ran: tuple[str, bool | None] | None, gpu: Gpu 
     bytes_share = bytes_per_s / gpu.bandwidth_bytes_per_s if bytes_per_s and gpu else None
     limit = ""
     if gpu is not None and bytes_share is not None and (peak or not flops):
-        short = ns < short_ns * calls and max(bytes_share, flops_share or 0.0) < _FAR_BELOW
-        limit = "launch" if short else "compute" if (flops_share or 0.0) >= bytes_share else "memory"
+        limit = _limit(flops_share or 0.0, bytes_share, short=ns < short_ns * calls)
     return Rate(
         op=str(row["name"]),
         input_dims=str(row["input_dims"]),
@@ -212,6 +213,15 @@ def _rate(row: dict[str, object], ran: tuple[str, bool | None] | None, gpu: Gpu 
         bytes_share=bytes_share,
         limited_by=limit,
     )
+
+
+def _limit(flops_share: float, bytes_share: float, *, short: bool) -> str:
+    reached = max(flops_share, bytes_share)
+    if short and reached < _FAR_BELOW:
+        return "launch"
+    if reached < _NEITHER:
+        return "neither"
+    return "compute" if flops_share >= bytes_share else "memory"
 
 
 def section(roofline: Roofline) -> Section:
@@ -239,8 +249,9 @@ def section(roofline: Roofline) -> Section:
             for r in computing[:_LISTED]
         ),
         note=(
-            "2MNK for products, 2 per output element and weight for convolutions, 4BHNNd for attention forward, dense. "
-            f"Peaks in the precision that ran, {peaks}."
+            "2MNK for products, 2 per output element and weight for convolutions and as much per gradient of one, "
+            "4BHNNd for attention forward, dense. "
+            f"Peaks in the precision that ran, {peaks}. Limited by neither: below a fifth of both peaks."
         ),
         total=len(computing),
     )

@@ -98,14 +98,18 @@ _CONVOLUTIONS = {
     "aten::cudnn_convolution": (3, 2, 4, 5),
     "aten::miopen_convolution": (4, 3, 5, 6),
 }
-_TRANSPOSED = {"aten::convolution": 6, "aten::_convolution": 6}
+# Where the flag of a transposed one stands, and its output padding.
+_TRANSPOSED = {"aten::convolution": (6, 7), "aten::_convolution": (6, 7)}
+_CONVOLUTION_BACKWARD = "aten::convolution_backward"
+_BACKWARD_FLAG, _BACKWARD_MASK = 7, 10  # its arguments begin with gradient, input, weight
 
 
 def flops_of(op: str, inputs: Inputs | None) -> int | None:
     """Floating-point operations of a product, convolution or attention, two per multiply and add; None for others.
 
-    Products take 2*M*N*K, convolutions 2 per output element and weight of its channel, attention forward 4*B*H*N*N*d
-    (both products, without softmax; a mask that leaves half of it out is not subtracted).
+    Products take 2*M*N*K, convolutions 2 per output element and weight of its channel (transposed ones: per input
+    element) and as much again per gradient of input and weight, attention forward 4*B*H*N*N*d (both products, without
+    softmax; a mask that leaves half of it out is not subtracted).
     """
     if inputs is None:
         return None
@@ -113,6 +117,8 @@ def flops_of(op: str, inputs: Inputs | None) -> int | None:
         return _product(*(inputs.shape(at) for at in _PRODUCTS[op]))
     if op in _CONVOLUTIONS:
         return _convolution(op, inputs)
+    if op == _CONVOLUTION_BACKWARD:
+        return _convolution_backward(inputs)
     return _attention(inputs) if is_attention_forward(op) else None
 
 
@@ -137,25 +143,62 @@ def _attention(inputs: Inputs) -> int | None:
 
 def _convolution(op: str, inputs: Inputs) -> int | None:
     output = convolution_output(op, inputs)
-    weight = inputs.shape(1)
-    return None if output is None else 2 * prod(output) * prod(weight[1:])
+    slid_over = inputs.shape(0) if _is_transposed(op, inputs) else output
+    return None if output is None or slid_over is None else 2 * prod(slid_over) * prod(inputs.shape(1)[1:])
+
+
+def _is_transposed(op: str, inputs: Inputs) -> bool:
+    return op in _TRANSPOSED and _argument(inputs, _TRANSPOSED[op][0]) == "True"
 
 
 def convolution_output(op: str, inputs: Inputs) -> Shape | None:
-    """Shape of a convolution's output; None where its arguments were not recorded, or for a transposed one."""
+    """Shape of a convolution's output; None where its arguments were not recorded."""
     source, weight = inputs.shape(0), inputs.shape(1)
     places = len(source) - 2
-    transposed = _TRANSPOSED.get(op)
-    if places < 1 or len(weight) != len(source) or (transposed is not None and _argument(inputs, transposed) == "True"):
+    if places < 1 or len(weight) != len(source):
         return None
     stride, padding, dilation = (_sizes(_argument(inputs, at), places) for at in _CONVOLUTIONS[op][:3])
     if stride is None or padding is None or dilation is None or 0 in stride:
         return None
-    kernel = weight[2:]
-    sizes = tuple(
-        (source[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(places)
-    )
-    return (source[0], weight[0], *sizes) if min(sizes) > 0 else None
+    reach = [dilation[i] * (weight[2 + i] - 1) + 1 - 2 * padding[i] for i in range(places)]
+    if _is_transposed(op, inputs):
+        extra, groups = _sizes(_argument(inputs, _TRANSPOSED[op][1]), places), _argument(inputs, _CONVOLUTIONS[op][3])
+        if extra is None or not groups.isdecimal():
+            return None
+        sizes = [(source[2 + i] - 1) * stride[i] + reach[i] + extra[i] for i in range(places)]
+        channels = weight[1] * int(groups)
+    else:
+        sizes = [(source[2 + i] - reach[i]) // stride[i] + 1 for i in range(places)]
+        channels = weight[0]
+    return (source[0], channels, *sizes) if min(sizes) > 0 else None
+
+
+def _gradients(inputs: Inputs) -> tuple[bool, bool] | None:
+    """Whether a convolution's backward makes the gradients of input and weight; None where that was not recorded."""
+    gradient, source, weight = (inputs.shape(at) for at in range(3))
+    mask = _list(_argument(inputs, _BACKWARD_MASK).lower())
+    if not mask or len(mask) != 3 or not 3 <= len(gradient) == len(source) == len(weight):
+        return None
+    return bool(mask[0]), bool(mask[1])
+
+
+def _convolution_backward(inputs: Inputs) -> int | None:
+    """Each gradient is a convolution of the size of the forward one."""
+    made = _gradients(inputs)
+    flag = _argument(inputs, _BACKWARD_FLAG)
+    if made is None or flag not in ("True", "False"):
+        return None
+    slid_over = inputs.shape(1 if flag == "True" else 0)
+    return sum(made) * 2 * prod(slid_over) * prod(inputs.shape(2)[1:])
+
+
+def _convolution_backward_bytes(inputs: Inputs) -> int | None:
+    """The output's gradient is read; for the input's gradient the weight, for the weight's gradient the input."""
+    made = _gradients(inputs)
+    if made is None:
+        return None
+    sizes = [inputs.element_bytes(at) * prod(inputs.shape(at)) for at in range(3)]
+    return sizes[0] + made[0] * (sizes[2] + sizes[1]) + made[1] * (sizes[1] + sizes[2])
 
 
 def _argument(inputs: Inputs, at: int) -> str:
@@ -190,6 +233,8 @@ def bytes_of(op: str, inputs: Inputs | None) -> int | None:
     """
     if inputs is None or not any(inputs.element_bytes(at) for at in range(len(inputs.types))):
         return None
+    if op == _CONVOLUTION_BACKWARD:
+        return _convolution_backward_bytes(inputs)
     read = _input_bytes(inputs)
     written = _written_elements(op, inputs)
     return None if written is None or read is None else read + written * _written_size(inputs)

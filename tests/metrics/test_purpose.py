@@ -138,6 +138,16 @@ def test_a_short_kernel_far_from_both_peaks_is_limited_by_its_launch(load: Calla
     assert measured(load(b)).roofline.rates[0].limited_by == "launch"
 
 
+def test_a_long_kernel_that_reaches_no_peak_is_limited_by_neither(load: Callable[[TraceBuilder], Trace]) -> None:
+    """3.6 % of peak is no limit by compute, whatever side of the ridge the shapes lie on."""
+    mm = {"Input type": ["float", "float"], "Input Dims": [[1024, 1024], [1024, 1024]]}
+    for us, limit in ((200, "compute"), (540, "compute"), (560, "neither")):
+        b = TraceBuilder().op("aten::mm", 0, 20, **mm).run("ampere_sgemm_128x64_tn", (5, 5), (100, us))
+        b.metadata["deviceProperties"] = [A100]
+        (rate,) = measured(load(b)).roofline.rates
+        assert rate.limited_by == limit, rate.flops_share
+
+
 F32 = '["float","float","float"]'
 CASES = [
     ("aten::addmm", "[[768],[788,768],[768,3072],[],[]]", F32, None, 2 * 788 * 768 * 3072),
