@@ -11,7 +11,7 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.gpus import Gpu
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.precision import with_precision
+from analyze.metrics.precision import NO_PRECISION, with_precision
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.notes import NotMeasured
 from analyze.timeline.calls import NONE, OP
@@ -169,7 +169,7 @@ def _outermost(nearest: Int64, caller: Int64) -> Int64:
 def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, tuple[str, bool | None]]:
     """Precision and matrix-unit use of the kernels with most time, per op, shapes and types."""
     work = with_precision(trace, replace(found, work=found.work.with_columns(at=pl.Series(at))))
-    work = work.filter(pl.col("at") != NONE)
+    work = work.filter((pl.col("at") != NONE) & (pl.col("precision") != NO_PRECISION))
     if not work.height:
         return {}
     ops = (
@@ -228,7 +228,7 @@ def section(roofline: Roofline) -> Section:
     """Two tables: what computes, and what moves data."""
     computing = [r for r in roofline.rates if r.flops_per_s]
     moving = [r for r in roofline.rates if not r.flops_per_s]
-    peaks = f"of the {roofline.gpu}" if roofline.gpu else "not known: the GPU is not in gpus.toml"
+    peaks = f"of the {roofline.gpu}" if roofline.gpu else "not known: no GPU of gpus.toml is recorded"
     compute = Table(
         title="Achieved FLOP/s",
         columns=(
