@@ -28,6 +28,7 @@ ELEMENT_BYTES = {
     "unsigned char": 1,
     "bool": 1,
 }
+_INTEGRAL = ("long int", "long", "int", "short int", "signed char", "unsigned char", "bool")
 Shape = tuple[int, ...]
 
 
@@ -235,14 +236,17 @@ def bytes_of(op: str, inputs: Inputs | None) -> int | None:
         return None
     if op == _CONVOLUTION_BACKWARD:
         return _convolution_backward_bytes(inputs)
-    read = _input_bytes(inputs)
+    if op in _TO_FLOAT and all(kind in _INTEGRAL or kind not in ELEMENT_BYTES for kind in inputs.types):
+        return None  # of integers they make torch's default type
+    read = _input_bytes(inputs, _READ.get(op.removesuffix("_"), len(inputs.shapes)))
     written = _written_elements(op, inputs)
-    return None if written is None or read is None else read + written * _written_size(inputs)
+    return None if written is None or read is None else read + written * _written_size(op, inputs)
 
 
-def _input_bytes(inputs: Inputs) -> int | None:
+def _input_bytes(inputs: Inputs, arguments: int) -> int | None:
+    """Bytes of the first arguments."""
     total = 0
-    for at, shapes in enumerate(inputs.shapes):
+    for at, shapes in enumerate(inputs.shapes[:arguments]):
         size = inputs.element_bytes(at)
         if any(shapes) and not size and inputs.types[at : at + 1] != ("ScalarList",):
             return None
@@ -250,11 +254,19 @@ def _input_bytes(inputs: Inputs) -> int | None:
     return total
 
 
-def _written_size(inputs: Inputs) -> int:
-    return next((size for at in range(len(inputs.types)) if (size := inputs.element_bytes(at))), 0)
+def _written_size(op: str, inputs: Inputs) -> int:
+    """Bytes per element of the result: of the first input, or of what two inputs are promoted to."""
+    first = next((size for at in range(len(inputs.types)) if (size := inputs.element_bytes(at))), 0)
+    if op not in _BINARY:
+        return first
+    if {"c10::Half", "c10::BFloat16"} <= set(inputs.types):
+        return ELEMENT_BYTES["float"]
+    places = range(op == "aten::where", min(_READ[op], len(inputs.types)))
+    promoted = [(inputs.types[at] not in _INTEGRAL, inputs.element_bytes(at)) for at in places if inputs.shape(at)]
+    return max(promoted, default=(True, first))[1]
 
 
-_UNARY = frozenset(
+_POINTWISE = frozenset(
     [
         "aten::gelu",
         "aten::relu",
@@ -265,6 +277,14 @@ _UNARY = frozenset(
         "aten::neg",
         "aten::sqrt",
         "aten::rsqrt",
+        "aten::cos",
+        "aten::sin",
+        "aten::_softmax",
+        "aten::_log_softmax",
+    ]
+)
+_UNARY = _POINTWISE | frozenset(
+    [
         "aten::clone",
         "aten::native_layer_norm",
         "aten::layer_norm",
@@ -273,14 +293,10 @@ _UNARY = frozenset(
         "aten::cudnn_batch_norm",
         "aten::miopen_batch_norm",
         "aten::_fused_rms_norm",
-        "aten::_softmax",
-        "aten::_log_softmax",
         "aten::cat",
         "aten::stack",
         "aten::clamp_min",
         "aten::clamp",
-        "aten::cos",
-        "aten::sin",
         "aten::contiguous",
     ]
 )
@@ -303,6 +319,11 @@ _BINARY = frozenset(
         "aten::_softmax_backward_data",
     ]
 )
+# How many arguments they read: a tensor behind them is where the result goes (`out=`).
+_READ = {op: max(places) + 1 for op, places in _PRODUCTS.items()}
+_READ |= dict.fromkeys(_POINTWISE | {"aten::cat", "aten::stack"}, 1)
+_READ |= dict.fromkeys(_BINARY, 2) | {"aten::where": 3, "aten::addcmul": 3}
+_TO_FLOAT = (_POINTWISE | {"aten::div"}) - {"aten::relu", "aten::neg"}
 _IN_PLACE = frozenset({"aten::copy_", "aten::fill_", "aten::zero_"})  # all of their inputs is all of their traffic
 
 
@@ -317,7 +338,7 @@ def _written_elements(op: str, inputs: Inputs) -> int | None:
     if plain in _UNARY:
         return sum(prod(shape) for shape in inputs.shapes[0]) if inputs.shapes and any(inputs.shapes[0]) else None
     if plain in _BINARY:
-        result = broadcast([shape for shapes in inputs.shapes for shape in shapes if shape])
+        result = broadcast([shape for shapes in inputs.shapes[: _READ[plain]] for shape in shapes if shape])
         return prod(result) if result else None
     return None
 

@@ -188,6 +188,16 @@ def test_flops(op: str, dims: str | None, types: str | None, concrete: str | Non
         ("aten::copy_", "[[4,8],[4,8],[]]", '["c10::Half","float","Scalar"]', 32 * 2 + 32 * 4),
         ("aten::native_layer_norm", "[[4,8],[],[8],[8],[]]", '["float","ScalarList","float","float","Scalar"]', 4 * 80),
         ("aten::mm", "[[4,8],[8,2]]", '["float","float"]', 4 * (32 + 16 + 8)),
+        ("aten::mm", "[[4,8],[8,2],[4,2]]", '["float","float","float"]', 4 * (32 + 16 + 8)),  # out=
+        ("aten::addmm", "[[2],[4,8],[8,2],[],[],[4,2]]", '["float","float","float","","","float"]', 4 * (2 + 48 + 8)),
+        ("aten::mul", "[[4,8],[8],[4,8]]", '["float","float","float"]', 4 * (32 + 8 + 32)),  # out=
+        ("aten::mul", "[[4,8],[8]]", '["c10::Half","float"]', 2 * 32 + 4 * 8 + 4 * 32),
+        ("aten::mul", "[[4,8],[]]", '["c10::Half","float"]', 2 * 64),  # a number as a tensor promotes nothing
+        ("aten::mul", "[[4,8],[4,8]]", '["long","c10::Half"]', 8 * 32 + 2 * 32 + 2 * 32),
+        ("aten::add", "[[4],[4]]", '["c10::Half","c10::BFloat16"]', 8 + 8 + 16),
+        ("aten::div", "[[4],[4]]", '["long","long"]', None),  # makes the default float type
+        ("aten::mul_", "[[4,8],[8]]", '["c10::Half","float"]', 2 * 32 + 4 * 8 + 2 * 32),
+        ("aten::where", "[[4,8],[4,8],[8]]", '["bool","float","float"]', 32 + 4 * 40 + 4 * 32),
         ("aten::add", "[[4,8],[7],[]]", '["float","float","Scalar"]', None),
         ("aten::add", "[[4,8],[4,8],[]]", '["mystery","mystery","Scalar"]', None),
         ("aten::sort", "[[4,8]]", '["float"]', None),
