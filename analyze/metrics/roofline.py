@@ -11,7 +11,7 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.gpus import Gpu
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.precision import NO_PRECISION, with_precision
+from analyze.metrics.precision import HELPERS, NO_PRECISION, with_precision
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.notes import NotMeasured
 from analyze.timeline.calls import NONE, OP
@@ -89,16 +89,19 @@ def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns
     """Rates of products, convolutions, attention, and of elementwise, normalization and copy ops.
 
     The outermost op that stands for the work gets all device time inside it: a convolution's layout copies count for
-    the convolution.
+    the convolution. Products of which only the helpers were recorded (a cut file) have no rate.
     """
     tree = found.tree
-    owner = _standing_op(trace, found)
+    owner, multiplies = _standing_op(trace, found)
     call = found.work["call"].fill_null(NONE).to_numpy()
     at = np.where(_crosses_the_bus(found.work), NONE, np.append(owner, NONE)[call])
-    work = found.work.select("dur_ns").with_columns(at=pl.Series(at)).filter(pl.col("at") != NONE)
+    works = (pl.col("kind").cast(pl.String) == "kernel") & ~pl.col("family").is_in(HELPERS).fill_null(value=False)
+    work = found.work.select(
+        "dur_ns", works=works | pl.Series(~np.append(multiplies, False)[call]), at=pl.Series(at)
+    ).filter(pl.col("at") != NONE)
     if not work.height:
         return Roofline(gpu.name if gpu else "", (), 0.0)
-    times = work.group_by("at").agg(pl.col("dur_ns").sum())
+    times = work.group_by("at").agg(pl.col("dur_ns").sum(), pl.col("works").any()).filter("works").drop("works")
     ops = trace.ops[tree.calls["row"].gather(times["at"])].select("name", *_INPUTS).cast(pl.String)
     grouped = (
         pl.concat([times, ops], how="horizontal")
@@ -130,11 +133,14 @@ def _key(row: dict[str, object]) -> _Key:
     return tuple(row[name] for name in _KEY)
 
 
-def _standing_op(trace: Trace, found: Attribution) -> Int64:
-    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NONE` for none."""
+def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NONE` for none.
+
+    The second array says where the FLOPs are.
+    """
     tree = found.tree
     if not trace.ops.height:
-        return np.full(len(tree), NONE, dtype=np.int64)
+        return np.full(len(tree), NONE, dtype=np.int64), np.zeros(len(tree), dtype=np.bool_)
     distinct = trace.ops.select("name", *_INPUTS).unique()
     known = [
         (flops_of(str(name), inputs) is not None, bytes_of(str(name), inputs) is not None)
@@ -151,7 +157,7 @@ def _standing_op(trace: Trace, found: Attribution) -> Int64:
     moves = is_op & joined["bytes"].to_numpy()[row]
     outermost = _outermost(tree.nearest(works), tree.caller)
     standing: Int64 = np.where(outermost != NONE, outermost, np.where(moves, np.arange(len(tree)), NONE))
-    return standing
+    return standing, outermost != NONE
 
 
 def _outermost(nearest: Int64, caller: Int64) -> Int64:

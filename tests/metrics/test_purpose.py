@@ -148,6 +148,17 @@ def test_a_long_kernel_that_reaches_no_peak_is_limited_by_neither(load: Callable
         assert rate.limited_by == limit, rate.flops_share
 
 
+def test_a_product_of_which_only_the_sums_were_recorded_has_no_rate(load: Callable[[TraceBuilder], Trace]) -> None:
+    """A cut file: the split-K sums alone would make the product many times as fast as it was."""
+    mm = {"Input type": ["float", "float"], "Input Dims": [[1024, 1024], [1024, 1024]]}
+    b = TraceBuilder().op("aten::mm", 0, 20, **mm)
+    b.run("void splitKreduce_kernel<float, float, float, float, true, false, false>(Params)", (5, 2), (50, 4))
+    assert measured(load(b)).roofline.rates == ()
+    b.op("aten::mm", 100, 20, **mm).run("ampere_sgemm_128x64_tn", (105, 5), (200, 200))
+    (rate,) = measured(load(b)).roofline.rates
+    assert (rate.calls, rate.device_ns) == (1, 200_000)
+
+
 F32 = '["float","float","float"]'
 CASES = [
     ("aten::addmm", "[[768],[788,768],[768,3072],[],[]]", F32, None, 2 * 788 * 768 * 3072),
