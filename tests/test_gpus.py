@@ -30,6 +30,7 @@ RECORDED = {
     ("NVIDIA A10", 72): "A10",
     ("NVIDIA GeForce RTX 4090", 128): "RTX 4090",
     ("AMD Instinct MI300X", 304): "MI300X",
+    ("AMD Instinct MI300X VF", 304): "MI300X",
     ("AMD Instinct MI250X / MI250", 104): "MI250",
     ("AMD Instinct MI250X / MI250", 110): "MI250X",
     ("AMD Instinct MI210", 104): "MI210",
@@ -42,6 +43,7 @@ UNKNOWN = [
     ("NVIDIA A100-SXM4-40GB", 14),  # a partition under the card's own name
     ("AMD Instinct MI250X / MI250", 0),
     ("AMD Radeon Graphics", 104),
+    ("AMD Instinct MI300X HF", 304),  # clocked otherwise
     ("Tesla V100-SXM3-32GB", 80),  # clocked otherwise than SXM2, no document
     ("Example GPU", 132),
     ("", 0),
