@@ -14,8 +14,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_TERA, _GIGA = 10**12, 10**9
+_TERA, _GIGA, _GIBI = 10**12, 10**9, 2**30
 _THREE_PRODUCTS = 3  # 3xTF32 builds one fp32 product of three on tensor cores
+_USABLE_MEMORY = 0.9  # of the memory on the box: drivers and ECC keep some
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Gpu:
         bandwidth_bytes_per_s: of device memory.
         flops_per_s: dense peak by precision: fp32 (without matrix units), fp32_matrix, tf32, fp16, bf16, fp8, fp64;
             what the GPU lacks is absent.
-        source: where the figures are from.
+        source: documents that state bandwidth and peaks.
+        memory_bytes: of the card where others of its name have another bandwidth; 0 where the name tells.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Gpu:
     bandwidth_bytes_per_s: int
     flops_per_s: dict[str, int]
     source: str
+    memory_bytes: int = 0
 
     def peak(self, precision: str, *, matrix_unit: bool | None) -> int | None:
         """Peak FLOP/s of kernels of a precision, None where it is not known.
@@ -52,28 +55,41 @@ class Gpu:
         return self.flops_per_s.get(precision)
 
 
-def find_gpu(name: str, sms: int = 0) -> Gpu | None:
+def find_gpu(name: str, sms: int = 0, memory_bytes: int = 0) -> Gpu | None:
     """The model of a device, None when it is not known: no figure is better than that of a similar card.
 
     Args:
         name: marketing name as the profiler records it.
         sms: multiprocessors as recorded, 0 where not; they tell apart models that share a name, and refuse partitions
             and cut-down variants of a known name.
+        memory_bytes: memory as recorded, 0 where not.
     """
     found = [gpu for gpu, patterns in _table() if any(pattern.fullmatch(name.strip()) for pattern in patterns)]
-    exact = [gpu for gpu in found if gpu.sms == sms] if sms else found
+    exact = [gpu for gpu in found if (not sms or gpu.sms == sms) and _has_memory(gpu, memory_bytes)]
     return exact[0] if len(exact) == 1 else None
+
+
+def _has_memory(gpu: Gpu, memory_bytes: int) -> bool:
+    if not gpu.memory_bytes:
+        return True
+    return _USABLE_MEMORY * gpu.memory_bytes <= memory_bytes <= gpu.memory_bytes / _USABLE_MEMORY
 
 
 @lru_cache(maxsize=1)
 def _table() -> tuple[tuple[Gpu, tuple[re.Pattern[str], ...]], ...]:
-    rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["gpu"]
-    return tuple((_gpu(row), tuple(re.compile(m, re.IGNORECASE) for m in row["match"])) for row in rows)
+    content = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    documents = content["documents"]
+    return tuple(
+        (_gpu(row, documents), tuple(re.compile(m, re.IGNORECASE) for m in row["match"])) for row in content["gpu"]
+    )
 
 
-def _gpu(row: dict[str, Any]) -> Gpu:
+def _gpu(row: dict[str, Any], documents: dict[str, str]) -> Gpu:
     peaks = {precision: round(value * _TERA) for precision, value in row["tflops"].items()}
-    return Gpu(row["name"], row["sms"], row["bandwidth"] * _GIGA, peaks, row["source"])
+    rates = {"bandwidth", *peaks}
+    source = "; ".join(documents[key] for key, stated in row["sources"].items() if rates & set(stated.split()))
+    bandwidth, memory = round(row["bandwidth"] * _GIGA), row.get("memory", 0) * _GIBI
+    return Gpu(row["name"], row["sms"], bandwidth, peaks, source, memory)
 
 
 def all_gpus() -> tuple[Gpu, ...]:

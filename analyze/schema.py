@@ -45,6 +45,7 @@ OPS: Schema = (
     *_THREAD,
     Column("external_id", _INT, "the op's id, null where not recorded"),
     Column("sequence", _INT, "autograd sequence number, null outside training"),
+    Column("forward_thread", _INT, "of backward ops: the thread of their forward op, as the profiler numbers it"),
     Column("input_dims", _NAME, "input shapes as JSON text, null without record_shapes"),
     Column("input_types", _NAME, "input types as JSON text, null without record_shapes"),
     Column("concrete_inputs", _NAME, "values of the arguments that are no tensors as JSON text, of convolutions only"),

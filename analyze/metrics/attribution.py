@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,13 +9,12 @@ import numpy as np
 import polars as pl
 
 from analyze.kernels import classify_name, op_category
-from analyze.timeline import CallTree
-from analyze.timeline.calls import API, FRAME, NONE, OP, RANGE
+from analyze.metrics.callers import chains
+from analyze.timeline import CallTree, around_through_autograd
+from analyze.timeline.calls import API, NONE, OP
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 
-MODULE_PREFIX = "nn.Module: "
-_INSTANCE = re.compile(r"_\d+$")
 _IDS_ARE_CORRELATIONS = 0.5  # PyTorch 1.12 to 2.2 write the correlation on all kernels, later ones only by chance
 _KIND_OF_KERNEL = {"family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean, "fused": pl.Boolean}
 
@@ -28,12 +25,14 @@ class Attribution:
 
     Attributes:
         tree: the calls.
+        around: what stands around each call: its caller, and for calls of the backward engine their forward op.
         work: timed activities, schema `LINKED`, with `call` (the launching op or range in `tree`, null without one),
             `op_category` (what the op is for; null where none tells), and the kernel name's own `family`,
             `precision`, `tensor_core` and `fused`.
     """
 
     tree: CallTree
+    around: Int64
     work: pl.DataFrame
 
     @cached_property
@@ -64,10 +63,12 @@ def attribute(trace: Trace, tree: CallTree, activities: pl.DataFrame) -> Attribu
     if missing.any() and external_ids_are_ops(trace.activities):
         call[missing] = _by_external_id(trace, tree, work)[missing]
     numbered = pl.Series(call)
+    around = around_through_autograd(trace, tree)
     return Attribution(
         tree,
+        around,
         work.with_columns(
-            call=numbered.set(numbered == NONE, None), op_category=_purposes(tree, call), **_kernel_kinds(work)
+            call=numbered.set(numbered == NONE, None), op_category=_purposes(tree, call, around), **_kernel_kinds(work)
         ),
     )
 
@@ -113,33 +114,11 @@ def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
     return {field: joined[field].set(~kernel, None) for field in _KIND_OF_KERNEL}
 
 
-def _purposes(tree: CallTree, call: Int64) -> pl.Series:
+def _purposes(tree: CallTree, call: Int64, around: Int64) -> pl.Series:
     """What each call is for, told by its own name and those around it; null where none tells or there is no call."""
-    used = np.unique(call[call != NONE])
-    found: dict[int, str | None] = {}
-    told: dict[tuple[str, ...], str | None] = {}
-    for at, chain in zip(used.tolist(), chains(tree, used), strict=True):
-        if chain not in told:
-            told[chain] = op_category(chain)
-        found[at] = told[chain]
-    return pl.Series([found.get(at) for at in call.tolist()], dtype=pl.String)
-
-
-def chains(tree: CallTree, calls: Int64) -> Iterator[tuple[str, ...]]:
-    """Per call the names that say what it is for, innermost first: ops, ranges, and modules without their number."""
-    names = tree.calls["name"].cast(pl.String)
-    is_module = names.str.starts_with(MODULE_PREFIX).to_numpy()
-    speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
-    above = np.append(tree.nearest(speaks), NONE)[tree.caller].tolist()
-    words = names.to_list()
-    known: dict[int, tuple[str, ...]] = {NONE: ()}
-    for call in calls.tolist():
-        path = []
-        at = call
-        while at not in known:
-            path.append(at)
-            at = above[at]
-        for step in reversed(path):
-            word = words[step]
-            known[step] = (_INSTANCE.sub("", word) if word.startswith(MODULE_PREFIX) else word, *known[above[step]])
-        yield known[call]
+    linked = np.flatnonzero(call != NONE)
+    found = chains(tree, call[linked], around)
+    told = [op_category(names) if names else None for names in found.names]
+    number = np.zeros(len(call), dtype=np.int64)  # chain 0 has no names
+    number[linked] = found.number
+    return pl.Series(told, dtype=pl.String).gather(number)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
-from analyze.metrics.attribution import Attribution, chains
+from analyze.metrics.attribution import Attribution
+from analyze.metrics.callers import chains
 from analyze.metrics.shapes import bytes_of, read_inputs
 from analyze.timeline.calls import OP
 from analyze.trace import Trace
@@ -157,25 +158,37 @@ def _evidence(work: pl.DataFrame, total: int) -> Iterator[Evidence]:
 
 def casts(trace: Trace, found: Attribution) -> pl.Series:
     """Per activity "autocast" for a change of type inside an op that autocast serves, "other" for one elsewhere."""
-    work, tree = found.work, found.tree
-    precision = work["precision"].fill_null("")
-    called = work["call"].drop_nulls().unique().sort().to_numpy()
-    names = tree.calls["name"].cast(pl.String)
-    row = tree.calls["row"].to_numpy()
-    kind: dict[int, str] = {}
-    for call, chain in zip(called.tolist(), chains(tree, called), strict=True):
-        if tree.kind[call] != OP or names[call] not in _CASTING or "aten::_to_copy" not in chain:
-            continue
-        if _changes_type(trace.ops["input_types"][int(row[call])]) is not False:
-            around = next((name for name in chain if name not in _CASTING), "")
-            kind[call] = "autocast" if around in _AUTOCAST else "other"
-    copies = work["category"].cast(pl.String).is_in(["copy_layout", "elementwise"])
-    unlinked = {True: "other", False: None}  # without an op only the kernel's own name tells
-    told = [
-        None if not copy else unlinked[p == "mixed"] if call is None else kind.get(call)
-        for call, copy, p in zip(work["call"], copies, precision, strict=True)
-    ]
-    return pl.Series(told, dtype=pl.String)
+    rows = found.work.select(
+        "call",
+        copies=pl.col("category").cast(pl.String).is_in(["copy_layout", "elementwise"]).fill_null(value=False),
+        mixed=(pl.col("precision") == "mixed").fill_null(value=False),
+    ).join(_casting_calls(trace, found), on="call", how="left", maintain_order="left")
+    unlinked = pl.col("call").is_null()  # without an op only the kernel's own name tells
+    cast = pl.when(unlinked & pl.col("mixed")).then(pl.lit("other")).when(~unlinked).then("cast")
+    return rows.select(pl.when("copies").then(cast).alias("cast"))["cast"]
+
+
+def _casting_calls(trace: Trace, found: Attribution) -> pl.DataFrame:
+    """The calls that change a type, with the kind of cast that they are."""
+    tree = found.tree
+    calls = pl.DataFrame({"call": found.work["call"].drop_nulls().unique().sort()}, schema={"call": pl.Int64})
+    calls = calls.with_columns(tree.calls.select("name", "kind", "row")[calls["call"]])
+    calls = calls.filter((pl.col("kind") == OP) & pl.col("name").cast(pl.String).is_in(_CASTING))
+    if not calls.height:
+        return pl.DataFrame(schema={"call": pl.Int64, "cast": pl.String})
+    types = trace.ops["input_types"].gather(calls["row"]).cast(pl.String)
+    same = [text for text in types.unique() if _changes_type(text) is False]
+    around = chains(tree, calls["call"].to_numpy(), tree.caller)
+    kinds = pl.Series([_kind_of_cast(names) for names in around.names], dtype=pl.String)
+    cast = kinds.gather(around.number)
+    return calls.select("call", cast=cast.set(types.is_in(same).fill_null(value=False), None))
+
+
+def _kind_of_cast(chain: tuple[str, ...]) -> str | None:
+    if "aten::_to_copy" not in chain:
+        return None
+    around = next((name for name in chain if name not in _CASTING), "")
+    return "autocast" if around in _AUTOCAST else "other"
 
 
 def _changes_type(types: str | None) -> bool | None:
@@ -192,8 +205,10 @@ def _traffic(trace: Trace, found: Attribution) -> pl.Series:
         return pl.Series([None] * len(call), dtype=pl.Int64)
     at = tree.calls.select(pl.when(pl.col("kind") == OP).then("row"))["row"].gather(call)
     inputs = pl.DataFrame([trace.ops[c].cast(pl.String).gather(at) for c in ("name", "input_dims", "input_types")])
-    known = {row: bytes_of(str(row[0]), read_inputs(row[1], row[2])) for row in inputs.unique().iter_rows()}
-    sizes = pl.Series([known[row] for row in inputs.iter_rows()], dtype=pl.Int64)
+    distinct = inputs.unique()
+    sizes_of = [bytes_of(str(name), read_inputs(dims, types)) for name, dims, types in distinct.iter_rows()]
+    known = distinct.with_columns(size=pl.Series(sizes_of, dtype=pl.Int64))
+    sizes = inputs.join(known, on=inputs.columns, how="left", maintain_order="left", nulls_equal=True)["size"]
     again = call.is_duplicated() & ~call.is_first_distinct() & call.is_not_null()
     return sizes.set(again & sizes.is_not_null(), 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -124,11 +124,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     memory = measure_memory(trace, within, definitions.top)
     zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
-    notices = (
-        *find_notices(trace, selection, devices, launches, definitions, zeros),
-        *purpose.notices(),
-        *memory.notices(),
-    )
+    odd = find_notices(trace, selection, devices, launches, definitions, zeros)
+    notices = (*odd, *purpose.notices(), *memory.notices())
     bench = Bench(trace, host, _numbered(work, trace, selection), gpu, definitions, within, final) if main else None
     return Measures(
         selection=selection.label,
@@ -170,7 +167,7 @@ def _devices(
 def _numbered(work: Attribution, trace: Trace, selection: Selection) -> Attribution:
     """The selected activities with `at`, their row among all timed ones."""
     at = selection.chosen.filter(trace.activities["timed"]).arg_true()
-    return Attribution(work.tree, work.work.with_columns(at=at.cast(pl.Int64)))
+    return replace(work, work=work.work.with_columns(at=at.cast(pl.Int64)))
 
 
 def _own_calls(host: Host, final: int | None) -> pl.DataFrame:

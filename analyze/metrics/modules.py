@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
-from analyze.metrics.attribution import MODULE_PREFIX, Attribution
+from analyze.metrics.attribution import Attribution
+from analyze.metrics.callers import MODULE_PREFIX
 from analyze.timeline.calls import FRAME, NONE
+from analyze.timeline.intervals import Int64
 
 _INSTANCE = re.compile(r"_\d+$")
 _LISTED = 30
@@ -26,6 +28,7 @@ class Module:
         calls: how many.
         self_device_ns: device time of what they launched outside the modules in them.
         total_device_ns: the same with the modules in them.
+        backward_device_ns: of the total, what the backward engine launched for their forward ops.
         share: `total_device_ns` of the added-up time of all activities, 0..1.
     """
 
@@ -33,31 +36,52 @@ class Module:
     calls: int
     self_device_ns: int
     total_device_ns: int
+    backward_device_ns: int
     share: float
 
 
 def measure_modules(found: Attribution) -> tuple[Module, ...]:
-    """Modules with device time, most total time first; empty without module frames."""
+    """Modules with device time, most total time first; empty without module frames.
+
+    What the backward engine launches belongs to the module of the forward op, where that is known.
+    """
     tree = found.tree
     names = tree.calls["name"].cast(pl.String)
     is_module = ((tree.kind == FRAME) & names.str.starts_with(MODULE_PREFIX).to_numpy()) & tree.counted
     calls = np.flatnonzero(is_module)
     if not calls.size or not found.total_ns:
         return ()
-    above = np.append(tree.nearest(is_module), NONE)
-    own = np.zeros(len(tree), dtype=np.int64)
-    inside = np.flatnonzero((found.device_ns > 0) & (above[:-1] != NONE))
+    # A module that runs inside a backward call is run again for it: it belongs to no forward op.
+    caller = np.append(tree.nearest(is_module), NONE)
+    above = tree.nearest(is_module, found.around)
+    inside = np.flatnonzero((found.device_ns > 0) & (above != NONE))
+    own, backward = np.zeros(len(tree), dtype=np.int64), np.zeros(len(tree), dtype=np.int64)
     np.add.at(own, above[inside], found.device_ns[inside])
+    np.add.at(backward, above[inside], np.where(above == caller[:-1], 0, found.device_ns)[inside])
+    around = caller[tree.caller[calls]]
+    parent = np.where(around == NONE, NONE, np.searchsorted(calls, around))
     frame = pl.DataFrame(
         {
             "class": [_INSTANCE.sub("", n.removeprefix(MODULE_PREFIX)) for n in names.gather(calls).to_list()],
-            "around": above[tree.caller[calls]],
+            "around": around,
             "call": calls,
             "own": own[calls],
-            "total": tree.subtree_sum(found.device_ns)[calls],
+            "total": _with_inner(own[calls], parent),
+            "backward": _with_inner(backward[calls], parent),
         }
     )
     return _grouped(_placed(frame), found.total_ns)
+
+
+def _with_inner(own: Int64, parent: Int64) -> Int64:
+    """Per module its own amount and that of all modules in it."""
+    total: Int64 = own.copy()
+    at = parent
+    while (at != NONE).any():
+        inside = np.flatnonzero(at != NONE)
+        np.add.at(total, at[inside], own[inside])
+        at = np.append(parent, NONE)[at]
+    return total
 
 
 def _placed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -77,11 +101,16 @@ def _placed(frame: pl.DataFrame) -> pl.DataFrame:
 def _grouped(frame: pl.DataFrame, whole_ns: int) -> tuple[Module, ...]:
     grouped = (
         frame.group_by("module")
-        .agg(calls=pl.len(), own=pl.col("own").sum(), total=pl.col("total").sum())
-        .filter(pl.col("total") > 0)
-        .sort("total", "own", "module", descending=[True, True, False])
+        .agg(
+            calls=pl.len(),
+            self_device_ns=pl.col("own").sum(),
+            total_device_ns=pl.col("total").sum(),
+            backward_device_ns=pl.col("backward").sum(),
+        )
+        .filter(pl.col("total_device_ns") > 0)
+        .sort("total_device_ns", "self_device_ns", "module", descending=[True, True, False])
     )
-    return tuple(Module(name, calls, own, total, total / whole_ns) for name, calls, own, total in grouped.iter_rows())
+    return tuple(Module(**row, share=row["total_device_ns"] / whole_ns) for row in grouped.iter_rows(named=True))
 
 
 def section(modules: tuple[Module, ...]) -> Section:
@@ -94,9 +123,16 @@ def section(modules: tuple[Module, ...]) -> Section:
             Column("self", Kind.TIME),
             Column("total", Kind.TIME),
             Column("total, of activity time", Kind.SHARE),
+            Column("backward", Kind.TIME),
         ),
-        rows=tuple((m.module, m.calls, m.self_device_ns, m.total_device_ns, m.share) for m in modules[:_LISTED]),
-        note="A module's total contains the modules in it: rows of different depth are never added.",
+        rows=tuple(
+            (m.module, m.calls, m.self_device_ns, m.total_device_ns, m.share, m.backward_device_ns)
+            for m in modules[:_LISTED]
+        ),
+        note=(
+            "A module's total contains the modules in it: rows of different depth are never added. Backward is the "
+            "part of the total that autograd launched for their ops."
+        ),
         total=len(modules),
     )
     return Section("modules", "Modules", (table,))

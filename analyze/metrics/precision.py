@@ -18,7 +18,17 @@ from analyze.units import percent
 CATEGORIES = ("gemm", "convolution", "attention")
 _LABELS = {"gemm": "GEMM", "convolution": "convolution", "attention": "attention"}
 _OF_TYPES = {"float": "fp32", "double": "fp64", "c10::Half": "fp16", "c10::BFloat16": "bf16"}
-_SIXTEEN_BIT = ("fp16", "bf16")
+# Families of kernels that add up partial products, apply epilogues or prepare offsets for kernels of any precision.
+HELPERS = (
+    "split_k",
+    "epilogue",
+    "helper",
+    "cudnn_split_k",
+    "flash_attention_helper",
+    "attention_reduction",
+    "plan",
+)
+NO_PRECISION = "none"
 _ALL, _NEWS = 0.9995, 0.01  # of a category's time: printed as 100 %; below it other precisions are no news
 _TERA = 10**12
 
@@ -29,7 +39,8 @@ class PrecisionUse:
 
     Attributes:
         category: gemm, convolution or attention, by kernel.
-        precision: fp32, tf32, fp16, bf16, fp64, fp8, fp4, int8, mixed or unknown.
+        precision: fp32, tf32, fp16, bf16, fp64, fp8, fp4, int8, mixed or unknown; none for kernels that only help
+            others (split-K sums, epilogues, offsets).
         tensor_core: they use tensor or matrix cores; None where their names do not say.
         told_by: "name" (of the kernel) or "input types" (of the launching op: a float input may run in fp32 or tf32).
         count: how many.
@@ -53,7 +64,7 @@ class Judgement:
     """One sentence of the audit.
 
     Attributes:
-        id: as-asked, tf32-not-used, tf32-uninvited, other-precision, 3xtf32, not-told or observed.
+        id: as-asked, tf32-not-used, tf32-uninvited, other-precision, 3xtf32, helper, not-told or observed.
         category: gemm, convolution or attention.
         share: of the category's time that the sentence is about, 0..1.
         text: the sentence.
@@ -93,8 +104,8 @@ def gpu_of(trace: Trace, device: int | None) -> Gpu | None:
     if device is None:
         return None
     infos = [d for d in trace.metadata.devices if d.id == device] or list(trace.metadata.devices)
-    sizes = {d.multiprocessors for d in infos}
-    return find_gpu(trace.metadata.device_name(device), sizes.pop() if len(sizes) == 1 else 0)
+    sizes = {(d.multiprocessors, d.memory_bytes) for d in infos}
+    return find_gpu(trace.metadata.device_name(device), *(sizes.pop() if len(sizes) == 1 else (0, 0)))
 
 
 def measure_precision(trace: Trace, found: Attribution, gpu: Gpu | None) -> PrecisionAudit:
@@ -114,7 +125,11 @@ def with_precision(trace: Trace, found: Attribution) -> pl.DataFrame:
         pl.col("category").is_in(CATEGORIES) & (pl.col("kind").cast(pl.String) == "kernel")
     )
     types = _type_of_inputs(trace, found, work["call"])
-    unknown = pl.col("precision") == "unknown"
+    unknown, helps = pl.col("precision") == "unknown", pl.col("family").is_in(HELPERS)
+    work = work.with_columns(
+        precision=pl.when(helps).then(pl.lit(NO_PRECISION)).otherwise("precision"),
+        tensor_core=pl.when(~helps).then("tensor_core"),
+    )
     return work.with_columns(of_type=types).with_columns(
         told_by=pl.when(unknown & pl.col("of_type").is_not_null())
         .then(pl.lit("input types"))
@@ -183,10 +198,10 @@ def _verdict_on(use: PrecisionUse, asked_for: Asked) -> str:
     """What a use means beside what was asked for."""
     fp32_class = asked_for.asked in ("fp32", "tf32")
     either = use.told_by == "input types" and use.precision == "fp32" and fp32_class
-    if use.precision == "unknown" or either:
-        return "not-told"
-    if not asked_for.asked:
-        return "observed"
+    if use.precision == NO_PRECISION:
+        return "helper"
+    if use.precision == "unknown" or either or not asked_for.asked:
+        return "not-told" if asked_for.asked or use.precision == "unknown" else "observed"
     if fp32_class and use.precision == "fp32" and use.tensor_core and not asked_for.rocm:
         return "3xtf32"
     if asked_for.asked == "tf32" and use.precision == "fp32":
@@ -197,6 +212,8 @@ def _verdict_on(use: PrecisionUse, asked_for: Asked) -> str:
 
 
 def _described(use: PrecisionUse) -> str:
+    if use.precision == NO_PRECISION:
+        return "helpers that multiply nothing (split-K sums, epilogues, offsets)"
     if use.precision == "unknown":
         return "kernels whose names tell no precision"
     if use.precision == "fp32" and use.told_by == "input types":
@@ -213,10 +230,18 @@ def _described(use: PrecisionUse) -> str:
     return f"{use.precision} {where}"
 
 
+def _labelled(use: PrecisionUse) -> str:
+    """As the table says it: uses that sentences put together stay apart."""
+    if use.precision == "unknown" and use.tensor_core is not None:
+        return f"{_described(use)} (tensor cores: {'yes' if use.tensor_core else 'no'})"
+    by_inputs = use.told_by == "input types" and use.precision != "fp32"
+    return f"{_described(use)}, by the types of their inputs" if by_inputs else _described(use)
+
+
 def _sentence(ident: str, category: str, ran_in: str, share: float, asked_for: Asked) -> str:
     part = "100%" if share >= _ALL else percent(share)
     ran = f"{part} of {_LABELS[category]} time ran in {ran_in}"
-    if ident in ("observed", "not-told"):
+    if ident in ("observed", "not-told", "helper"):
         return f"{ran[0].upper()}{ran[1:]}."
     if ident == "as-asked":
         return f"As asked ({asked_for.words}), {ran}."
@@ -250,7 +275,7 @@ def section(audit: PrecisionAudit) -> Section:
     others = [j.text for j in audit.judgements if not j.surprising]
     stats: list[Block] = [Stat("Math", text, brief=i == 0) for i, text in enumerate(surprises)]
     stats += [Stat("Math", text, brief=False) for text in others]
-    known = f"dense, {audit.gpu} ({audit.gpu_source})" if audit.gpu else "not known, the GPU is not in gpus.toml"
+    known = f"dense, {audit.gpu} ({audit.gpu_source})" if audit.gpu else "not known, no GPU of gpus.toml is recorded"
     table = Table(
         title="Precision of GEMM, convolution and attention kernels",
         columns=(
@@ -260,7 +285,7 @@ def section(audit: PrecisionAudit) -> Section:
             Column("of category time", Kind.SHARE),
             Column("peak TFLOP/s", Kind.TEXT),
         ),
-        rows=tuple((u.category, _described(u), u.sum_ns, u.share, _peak(u)) for u in audit.uses),
+        rows=tuple((u.category, _labelled(u), u.sum_ns, u.share, _peak(u)) for u in audit.uses),
         note=f"From the kernels' names, else from their ops' input types. Peaks: {known}.",
     )
     return Section("precision", "Precision", (*stats, table))

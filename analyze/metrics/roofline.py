@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.gpus import Gpu
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.precision import with_precision
+from analyze.metrics.precision import HELPERS, NO_PRECISION, with_precision
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.notes import NotMeasured
 from analyze.timeline.calls import NONE, OP
@@ -21,6 +21,7 @@ from analyze.trace import Trace
 _LISTED = 20
 _NAME_LIMIT = 200
 _FAR_BELOW = 0.5  # of both peaks: work that is short and far below them pays for its launch
+_NEITHER = 0.2  # of both peaks: so far below them latency, too few blocks or the algorithm limits, no peak
 _GIGA, _TERA = 10**9, 10**12
 
 
@@ -41,7 +42,8 @@ class Rate:
         flops_share: of the GPU's dense peak in that precision, 0..1; None where it is not known.
         bytes_share: of the GPU's memory bandwidth; above 1 where caches serve it; None where it is not known.
         limited_by: "compute" or "memory" by the side of the roofline's ridge that the op lies on, "launch" where
-            calls are shorter than `short_kernel_ns` and far below both peaks; empty where it cannot be told.
+            calls are shorter than `short_kernel_ns` and far below both peaks, "neither" where longer ones reach not
+            even a fifth of one; empty where it cannot be told.
     """
 
     op: str
@@ -87,22 +89,25 @@ def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns
     """Rates of products, convolutions, attention, and of elementwise, normalization and copy ops.
 
     The outermost op that stands for the work gets all device time inside it: a convolution's layout copies count for
-    the convolution.
+    the convolution. Products of which only the helpers were recorded (a cut file) have no rate.
     """
     tree = found.tree
-    owner = _standing_op(trace, found)
+    owner, multiplies = _standing_op(trace, found)
     call = found.work["call"].fill_null(NONE).to_numpy()
     at = np.where(_crosses_the_bus(found.work), NONE, np.append(owner, NONE)[call])
-    work = found.work.select("dur_ns").with_columns(at=pl.Series(at)).filter(pl.col("at") != NONE)
+    works = (pl.col("kind").cast(pl.String) == "kernel") & ~pl.col("family").is_in(HELPERS).fill_null(value=False)
+    work = found.work.select(
+        "dur_ns", works=works | pl.Series(~np.append(multiplies, False)[call]), at=pl.Series(at)
+    ).filter(pl.col("at") != NONE)
     if not work.height:
         return Roofline(gpu.name if gpu else "", (), 0.0)
-    times = work.group_by("at").agg(pl.col("dur_ns").sum())
+    times = work.group_by("at").agg(pl.col("dur_ns").sum(), pl.col("works").any()).filter("works").drop("works")
     ops = trace.ops[tree.calls["row"].gather(times["at"])].select("name", *_INPUTS).cast(pl.String)
     grouped = (
         pl.concat([times, ops], how="horizontal")
         .group_by("name", *_INPUTS)
         .agg(calls=pl.len(), device_ns=pl.col("dur_ns").sum(), one=pl.col("at").min())
-        .sort("device_ns", "name", "input_dims", descending=[True, False, False])
+        .sort("device_ns", "name", *_INPUTS, descending=[True, *(False for _ in _KEY)])
     )
     precision = _precision_by_op(trace, found, at)
     rates = tuple(_rate(row, precision.get(_key(row)), gpu, short_ns) for row in grouped.iter_rows(named=True))
@@ -120,18 +125,22 @@ def _crosses_the_bus(work: pl.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 _INPUTS = ("input_dims", "input_types", "concrete_inputs")
+_KEY = ("name", *_INPUTS)
 _Key = tuple[object, ...]
 
 
 def _key(row: dict[str, object]) -> _Key:
-    return tuple(row[name] for name in ("name", *_INPUTS))
+    return tuple(row[name] for name in _KEY)
 
 
-def _standing_op(trace: Trace, found: Attribution) -> Int64:
-    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NONE` for none."""
+def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NONE` for none.
+
+    The second array says where the FLOPs are.
+    """
     tree = found.tree
     if not trace.ops.height:
-        return np.full(len(tree), NONE, dtype=np.int64)
+        return np.full(len(tree), NONE, dtype=np.int64), np.zeros(len(tree), dtype=np.bool_)
     distinct = trace.ops.select("name", *_INPUTS).unique()
     known = [
         (flops_of(str(name), inputs) is not None, bytes_of(str(name), inputs) is not None)
@@ -148,7 +157,7 @@ def _standing_op(trace: Trace, found: Attribution) -> Int64:
     moves = is_op & joined["bytes"].to_numpy()[row]
     outermost = _outermost(tree.nearest(works), tree.caller)
     standing: Int64 = np.where(outermost != NONE, outermost, np.where(moves, np.arange(len(tree)), NONE))
-    return standing
+    return standing, outermost != NONE
 
 
 def _outermost(nearest: Int64, caller: Int64) -> Int64:
@@ -165,8 +174,8 @@ def _outermost(nearest: Int64, caller: Int64) -> Int64:
 
 def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, tuple[str, bool | None]]:
     """Precision and matrix-unit use of the kernels with most time, per op, shapes and types."""
-    work = with_precision(trace, Attribution(found.tree, found.work.with_columns(at=pl.Series(at))))
-    work = work.filter(pl.col("at") != NONE)
+    work = with_precision(trace, replace(found, work=found.work.with_columns(at=pl.Series(at))))
+    work = work.filter((pl.col("at") != NONE) & (pl.col("precision") != NO_PRECISION))
     if not work.height:
         return {}
     ops = (
@@ -178,7 +187,7 @@ def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, 
         pl.concat([work.select("precision", "tensor_core", "dur_ns"), ops], how="horizontal")
         .group_by("op", *_INPUTS, "precision", "tensor_core")
         .agg(pl.col("dur_ns").sum())
-        .sort("dur_ns", "precision", descending=[False, True])
+        .sort("dur_ns", "precision", "tensor_core", descending=[False, True, True])
     )
     return {tuple(key): (precision, core) for *key, precision, core, _ in most.iter_rows()}
 
@@ -195,8 +204,7 @@ def _rate(row: dict[str, object], ran: tuple[str, bool | None] | None, gpu: Gpu 
     bytes_share = bytes_per_s / gpu.bandwidth_bytes_per_s if bytes_per_s and gpu else None
     limit = ""
     if gpu is not None and bytes_share is not None and (peak or not flops):
-        short = ns < short_ns * calls and max(bytes_share, flops_share or 0.0) < _FAR_BELOW
-        limit = "launch" if short else "compute" if (flops_share or 0.0) >= bytes_share else "memory"
+        limit = _limit(flops_share or 0.0, bytes_share, short=ns < short_ns * calls)
     return Rate(
         op=str(row["name"]),
         input_dims=str(row["input_dims"]),
@@ -213,11 +221,20 @@ def _rate(row: dict[str, object], ran: tuple[str, bool | None] | None, gpu: Gpu 
     )
 
 
+def _limit(flops_share: float, bytes_share: float, *, short: bool) -> str:
+    reached = max(flops_share, bytes_share)
+    if short and reached < _FAR_BELOW:
+        return "launch"
+    if reached < _NEITHER:
+        return "neither"
+    return "compute" if flops_share >= bytes_share else "memory"
+
+
 def section(roofline: Roofline) -> Section:
     """Two tables: what computes, and what moves data."""
     computing = [r for r in roofline.rates if r.flops_per_s]
     moving = [r for r in roofline.rates if not r.flops_per_s]
-    peaks = f"of the {roofline.gpu}" if roofline.gpu else "not known: the GPU is not in gpus.toml"
+    peaks = f"of the {roofline.gpu}" if roofline.gpu else "not known: no GPU of gpus.toml is recorded"
     compute = Table(
         title="Achieved FLOP/s",
         columns=(
@@ -238,8 +255,9 @@ def section(roofline: Roofline) -> Section:
             for r in computing[:_LISTED]
         ),
         note=(
-            "2MNK for products, 2 per output element and weight for convolutions, 4BHNNd for attention forward, dense. "
-            f"Peaks in the precision that ran, {peaks}."
+            "2MNK for products, 2 per output element and weight for convolutions and as much per gradient of one, "
+            "4BHNNd for attention forward, dense. "
+            f"Peaks in the precision that ran, {peaks}. Limited by neither: below a fifth of both peaks."
         ),
         total=len(computing),
     )

@@ -28,6 +28,7 @@ ELEMENT_BYTES = {
     "unsigned char": 1,
     "bool": 1,
 }
+_INTEGRAL = ("long int", "long", "int", "short int", "signed char", "unsigned char", "bool")
 Shape = tuple[int, ...]
 
 
@@ -98,14 +99,18 @@ _CONVOLUTIONS = {
     "aten::cudnn_convolution": (3, 2, 4, 5),
     "aten::miopen_convolution": (4, 3, 5, 6),
 }
-_TRANSPOSED = {"aten::convolution": 6, "aten::_convolution": 6}
+# Where the flag of a transposed one stands, and its output padding.
+_TRANSPOSED = {"aten::convolution": (6, 7), "aten::_convolution": (6, 7)}
+_CONVOLUTION_BACKWARD = "aten::convolution_backward"
+_BACKWARD_FLAG, _BACKWARD_MASK = 7, 10  # its arguments begin with gradient, input, weight
 
 
 def flops_of(op: str, inputs: Inputs | None) -> int | None:
     """Floating-point operations of a product, convolution or attention, two per multiply and add; None for others.
 
-    Products take 2*M*N*K, convolutions 2 per output element and weight of its channel, attention forward 4*B*H*N*N*d
-    (both products, without softmax; a mask that leaves half of it out is not subtracted).
+    Products take 2*M*N*K, convolutions 2 per output element and weight of its channel (transposed ones: per input
+    element) and as much again per gradient of input and weight, attention forward 4*B*H*N*N*d (both products, without
+    softmax; a mask that leaves half of it out is not subtracted).
     """
     if inputs is None:
         return None
@@ -113,6 +118,8 @@ def flops_of(op: str, inputs: Inputs | None) -> int | None:
         return _product(*(inputs.shape(at) for at in _PRODUCTS[op]))
     if op in _CONVOLUTIONS:
         return _convolution(op, inputs)
+    if op == _CONVOLUTION_BACKWARD:
+        return _convolution_backward(inputs)
     return _attention(inputs) if is_attention_forward(op) else None
 
 
@@ -137,25 +144,62 @@ def _attention(inputs: Inputs) -> int | None:
 
 def _convolution(op: str, inputs: Inputs) -> int | None:
     output = convolution_output(op, inputs)
-    weight = inputs.shape(1)
-    return None if output is None else 2 * prod(output) * prod(weight[1:])
+    slid_over = inputs.shape(0) if _is_transposed(op, inputs) else output
+    return None if output is None or slid_over is None else 2 * prod(slid_over) * prod(inputs.shape(1)[1:])
+
+
+def _is_transposed(op: str, inputs: Inputs) -> bool:
+    return op in _TRANSPOSED and _argument(inputs, _TRANSPOSED[op][0]) == "True"
 
 
 def convolution_output(op: str, inputs: Inputs) -> Shape | None:
-    """Shape of a convolution's output; None where its arguments were not recorded, or for a transposed one."""
+    """Shape of a convolution's output; None where its arguments were not recorded."""
     source, weight = inputs.shape(0), inputs.shape(1)
     places = len(source) - 2
-    transposed = _TRANSPOSED.get(op)
-    if places < 1 or len(weight) != len(source) or (transposed is not None and _argument(inputs, transposed) == "True"):
+    if places < 1 or len(weight) != len(source):
         return None
     stride, padding, dilation = (_sizes(_argument(inputs, at), places) for at in _CONVOLUTIONS[op][:3])
     if stride is None or padding is None or dilation is None or 0 in stride:
         return None
-    kernel = weight[2:]
-    sizes = tuple(
-        (source[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(places)
-    )
-    return (source[0], weight[0], *sizes) if min(sizes) > 0 else None
+    reach = [dilation[i] * (weight[2 + i] - 1) + 1 - 2 * padding[i] for i in range(places)]
+    if _is_transposed(op, inputs):
+        extra, groups = _sizes(_argument(inputs, _TRANSPOSED[op][1]), places), _argument(inputs, _CONVOLUTIONS[op][3])
+        if extra is None or not groups.isdecimal():
+            return None
+        sizes = [(source[2 + i] - 1) * stride[i] + reach[i] + extra[i] for i in range(places)]
+        channels = weight[1] * int(groups)
+    else:
+        sizes = [(source[2 + i] - reach[i]) // stride[i] + 1 for i in range(places)]
+        channels = weight[0]
+    return (source[0], channels, *sizes) if min(sizes) > 0 else None
+
+
+def _gradients(inputs: Inputs) -> tuple[bool, bool] | None:
+    """Whether a convolution's backward makes the gradients of input and weight; None where that was not recorded."""
+    gradient, source, weight = (inputs.shape(at) for at in range(3))
+    mask = _list(_argument(inputs, _BACKWARD_MASK).lower())
+    if not mask or len(mask) != 3 or not 3 <= len(gradient) == len(source) == len(weight):
+        return None
+    return bool(mask[0]), bool(mask[1])
+
+
+def _convolution_backward(inputs: Inputs) -> int | None:
+    """Each gradient is a convolution of the size of the forward one."""
+    made = _gradients(inputs)
+    flag = _argument(inputs, _BACKWARD_FLAG)
+    if made is None or flag not in ("True", "False"):
+        return None
+    slid_over = inputs.shape(1 if flag == "True" else 0)
+    return sum(made) * 2 * prod(slid_over) * prod(inputs.shape(2)[1:])
+
+
+def _convolution_backward_bytes(inputs: Inputs) -> int | None:
+    """The output's gradient is read; for the input's gradient the weight, for the weight's gradient the input."""
+    made = _gradients(inputs)
+    if made is None:
+        return None
+    sizes = [inputs.element_bytes(at) * prod(inputs.shape(at)) for at in range(3)]
+    return sizes[0] + made[0] * (sizes[2] + sizes[1]) + made[1] * (sizes[1] + sizes[2])
 
 
 def _argument(inputs: Inputs, at: int) -> str:
@@ -190,14 +234,19 @@ def bytes_of(op: str, inputs: Inputs | None) -> int | None:
     """
     if inputs is None or not any(inputs.element_bytes(at) for at in range(len(inputs.types))):
         return None
-    read = _input_bytes(inputs)
+    if op == _CONVOLUTION_BACKWARD:
+        return _convolution_backward_bytes(inputs)
+    if op in _TO_FLOAT and all(kind in _INTEGRAL or kind not in ELEMENT_BYTES for kind in inputs.types):
+        return None  # of integers they make torch's default type
+    read = _input_bytes(inputs, _READ.get(op.removesuffix("_"), len(inputs.shapes)))
     written = _written_elements(op, inputs)
-    return None if written is None or read is None else read + written * _written_size(inputs)
+    return None if written is None or read is None else read + written * _written_size(op, inputs)
 
 
-def _input_bytes(inputs: Inputs) -> int | None:
+def _input_bytes(inputs: Inputs, arguments: int) -> int | None:
+    """Bytes of the first arguments."""
     total = 0
-    for at, shapes in enumerate(inputs.shapes):
+    for at, shapes in enumerate(inputs.shapes[:arguments]):
         size = inputs.element_bytes(at)
         if any(shapes) and not size and inputs.types[at : at + 1] != ("ScalarList",):
             return None
@@ -205,11 +254,19 @@ def _input_bytes(inputs: Inputs) -> int | None:
     return total
 
 
-def _written_size(inputs: Inputs) -> int:
-    return next((size for at in range(len(inputs.types)) if (size := inputs.element_bytes(at))), 0)
+def _written_size(op: str, inputs: Inputs) -> int:
+    """Bytes per element of the result: of the first input, or of what two inputs are promoted to."""
+    first = next((size for at in range(len(inputs.types)) if (size := inputs.element_bytes(at))), 0)
+    if op not in _BINARY:
+        return first
+    if {"c10::Half", "c10::BFloat16"} <= set(inputs.types):
+        return ELEMENT_BYTES["float"]
+    places = range(op == "aten::where", min(_READ[op], len(inputs.types)))
+    promoted = [(inputs.types[at] not in _INTEGRAL, inputs.element_bytes(at)) for at in places if inputs.shape(at)]
+    return max(promoted, default=(True, first))[1]
 
 
-_UNARY = frozenset(
+_POINTWISE = frozenset(
     [
         "aten::gelu",
         "aten::relu",
@@ -220,6 +277,14 @@ _UNARY = frozenset(
         "aten::neg",
         "aten::sqrt",
         "aten::rsqrt",
+        "aten::cos",
+        "aten::sin",
+        "aten::_softmax",
+        "aten::_log_softmax",
+    ]
+)
+_UNARY = _POINTWISE | frozenset(
+    [
         "aten::clone",
         "aten::native_layer_norm",
         "aten::layer_norm",
@@ -228,14 +293,10 @@ _UNARY = frozenset(
         "aten::cudnn_batch_norm",
         "aten::miopen_batch_norm",
         "aten::_fused_rms_norm",
-        "aten::_softmax",
-        "aten::_log_softmax",
         "aten::cat",
         "aten::stack",
         "aten::clamp_min",
         "aten::clamp",
-        "aten::cos",
-        "aten::sin",
         "aten::contiguous",
     ]
 )
@@ -258,6 +319,11 @@ _BINARY = frozenset(
         "aten::_softmax_backward_data",
     ]
 )
+# How many arguments they read: a tensor behind them is where the result goes (`out=`).
+_READ = {op: max(places) + 1 for op, places in _PRODUCTS.items()}
+_READ |= dict.fromkeys(_POINTWISE | {"aten::cat", "aten::stack"}, 1)
+_READ |= dict.fromkeys(_BINARY, 2) | {"aten::where": 3, "aten::addcmul": 3}
+_TO_FLOAT = (_POINTWISE | {"aten::div"}) - {"aten::relu", "aten::neg"}
 _IN_PLACE = frozenset({"aten::copy_", "aten::fill_", "aten::zero_"})  # all of their inputs is all of their traffic
 
 
@@ -272,7 +338,7 @@ def _written_elements(op: str, inputs: Inputs) -> int | None:
     if plain in _UNARY:
         return sum(prod(shape) for shape in inputs.shapes[0]) if inputs.shapes and any(inputs.shapes[0]) else None
     if plain in _BINARY:
-        result = broadcast([shape for shapes in inputs.shapes for shape in shapes if shape])
+        result = broadcast([shape for shapes in inputs.shapes[: _READ[plain]] for shape in shapes if shape])
         return prod(result) if result else None
     return None
 

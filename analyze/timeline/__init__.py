@@ -1,5 +1,6 @@
 """Frames become intervals: the device's busy time and gaps, the host's states, the selection they are taken from."""
 
+from analyze.timeline.autograd import around_through_autograd
 from analyze.timeline.blocking import find_blocking_calls
 from analyze.timeline.calls import CallTree
 from analyze.timeline.device import CLASSES, IDLE_PARTS, DeviceTimeline, device_timelines, partition_gaps
@@ -22,6 +23,7 @@ __all__ = [
     "Schedule",
     "Selection",
     "Wish",
+    "around_through_autograd",
     "build_schedule",
     "depth_ns",
     "device_timelines",

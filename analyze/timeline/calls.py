@@ -96,14 +96,24 @@ class CallTree:
         """The innermost op or range at or around each call, `NONE` without one."""
         return self.nearest((self.kind == OP) | (self.kind == RANGE))
 
-    def nearest(self, wanted: npt.NDArray[np.bool_]) -> Int64:
-        """The innermost wanted call at or around each one, `NONE` without one."""
+    def nearest(self, wanted: npt.NDArray[np.bool_], around: Int64 | None = None) -> Int64:
+        """The innermost wanted call at or around each one, `NONE` without one.
+
+        Args:
+            wanted: which calls to look for.
+            around: what stands around each call, where that is not its caller.
+        """
         n = len(self)
         if not n:
             return self.parent
         top = n  # stands for no call
         up = np.append(
-            np.where(wanted & self.counted, np.arange(n), np.where(self.counted, self.caller, self.survivor)), top
+            np.where(
+                wanted & self.counted,
+                np.arange(n),
+                np.where(self.counted, self.caller if around is None else around, self.survivor),
+            ),
+            top,
         )
         up[up == NONE] = top
         found = _settle(up)[:n]

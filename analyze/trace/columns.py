@@ -183,6 +183,7 @@ def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[in
     args = [e.args for e in events]
     table.ints["external_id"].extend(ints([a.external_id for a in args]))
     table.ints["sequence"].extend(ints([a.sequence for a in args]))
+    table.ints["forward_thread"].extend([t or NULL for t in ints([a.forward_thread for a in args])])
     table.codes["input_dims"].extend(tables.raw([a.input_dims for a in args]))
     table.codes["input_types"].extend(tables.raw([a.input_types for a in args]))
     # Only a convolution's FLOPs need more than shapes: its stride, padding and groups.

@@ -32,6 +32,7 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     shared_memory_bytes: Any = msgspec.field(default=NULL, name="shared memory")
     graph: Any = msgspec.field(default=NULL, name="graph id")
     sequence: Any = msgspec.field(default=NULL, name="Sequence number")
+    forward_thread: Any = msgspec.field(default=NULL, name="Fwd thread id")
     input_dims: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Input Dims")
     input_types: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Input type")
     concrete_inputs: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Concrete Inputs")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -57,12 +56,14 @@ def _mark_far(linked: pl.DataFrame) -> tuple[pl.DataFrame, Iterator[Notice]]:
 
 def _clip_overruns(linked: pl.DataFrame) -> tuple[pl.DataFrame, Iterator[Notice]]:
     """End kernels that run over many later ones of their own stream where the next one starts."""
-    rows = linked.with_row_index("row").filter(
-        pl.col("timed") & (pl.col("category").cast(pl.String) != "communication") & (pl.col("dur_ns") > 0)
+    rows = (
+        linked.with_row_index("row")
+        .filter(pl.col("timed") & (pl.col("category").cast(pl.String) != "communication") & (pl.col("dur_ns") > 0))
+        .with_columns(first_of_stream=pl.col("row").first().over(_STREAM))
     )
     median = pl.col("dur_ns").median().over(_STREAM)
     suspects = rows.filter((pl.col("dur_ns") > OVERRUN_NS) & (pl.col("dur_ns") > OVERRUN_TIMES_MEDIAN * median))
-    found = [hit for row in suspects.iter_rows(named=True) if (hit := _overrun(rows, row)) is not None]
+    found = list(_overruns(rows, suspects))
     if not found:
         return linked, iter(())
     ends = pl.DataFrame(found, schema={"row": pl.UInt32, "clip_ns": pl.Int64}, orient="row")
@@ -85,10 +86,11 @@ def _clip_overruns(linked: pl.DataFrame) -> tuple[pl.DataFrame, Iterator[Notice]
     return clipped, iter((Notice("impossible-durations", text, len(found)),))
 
 
-def _overrun(rows: pl.DataFrame, row: dict[str, Any]) -> tuple[int, int] | None:
-    """Row and new end of an activity inside which many later ones of its stream begin."""
-    same = [pl.col(key).eq_missing(pl.lit(row[key], dtype=rows.schema[key])) for key in _STREAM]
-    later = rows.filter(*same, pl.col("start_ns") > row["start_ns"], pl.col("start_ns") < row["end_ns"])["start_ns"]
-    if len(later) < OVERRUN_STARTS or row["end_ns"] - later[0] <= OVERRUN_NS:
-        return None
-    return row["row"], later[0]
+def _overruns(rows: pl.DataFrame, suspects: pl.DataFrame) -> Iterator[tuple[int, int]]:
+    """Row and new end of each activity inside which many later ones of its stream begin; `rows` in order of start."""
+    for (stream,), ours in suspects.group_by("first_of_stream", maintain_order=True):
+        starts = rows.filter(pl.col("first_of_stream") == stream)["start_ns"].to_numpy()
+        for row, start_ns, end_ns in ours.select("row", "start_ns", "end_ns").iter_rows():
+            later = starts[np.searchsorted(starts, start_ns, "right") : np.searchsorted(starts, end_ns, "left")]
+            if len(later) >= OVERRUN_STARTS and end_ns - later[0] > OVERRUN_NS:
+                yield row, int(later[0])

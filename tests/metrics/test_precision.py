@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from analyze.kernels.rules import RULES
 from analyze.metrics import Measures, measure
-from analyze.metrics.precision import Judgement
+from analyze.metrics.precision import HELPERS, Judgement
 from analyze.report import build_report, render
 from analyze.settings import Definitions
 from analyze.timeline import Wish
@@ -106,3 +107,25 @@ def test_names_that_do_not_tell_take_the_type_of_the_inputs(load: Callable[[Trac
     b = TraceBuilder().op("aten::mm", 0, 20, **types).run("gemm_kernel", (5, 2), (30, 10))
     (use,) = measure(load(b), Definitions(), Wish()).precision.uses
     assert (use.category, use.precision, use.told_by) == ("gemm", "bf16", "input types")
+
+
+def test_split_k_sums_are_in_no_precision(load: Callable[[TraceBuilder], Trace]) -> None:
+    """Sums of partial products are fp32 also behind tf32 GEMMs: no part of the GEMM that the switch left out."""
+    b = TraceBuilder().op("aten::mm", 0, 40)
+    b.run("ampere_sgemm_32x32_sliced1x4_tn", (1, 2), (50, 1))
+    b.run("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4>(Params)", (5, 2), (60, 60))
+    b.run("void splitKreduce_kernel<float, float, float, float, true, false, false>(Params)", (10, 2), (130, 39))
+    audit = measure(load(b), Definitions(), Wish()).precision
+    assert [(u.precision, u.tensor_core, u.sum_ns) for u in audit.uses] == [
+        ("tf32", True, 60_000),
+        ("none", None, 39_000),
+        ("fp32", False, 1_000),
+    ]
+    assert {j.id for j in audit.judgements} == {"observed", "helper"}
+    assert "39.0% of GEMM time ran in helpers that multiply nothing (split-K sums, epilogues, offsets)." in {
+        j.text for j in audit.judgements
+    }
+
+
+def test_families_of_helpers_exist() -> None:
+    assert set(HELPERS) <= {rule.family for rule in RULES}

@@ -138,6 +138,27 @@ def test_a_short_kernel_far_from_both_peaks_is_limited_by_its_launch(load: Calla
     assert measured(load(b)).roofline.rates[0].limited_by == "launch"
 
 
+def test_a_long_kernel_that_reaches_no_peak_is_limited_by_neither(load: Callable[[TraceBuilder], Trace]) -> None:
+    """3.6 % of peak is no limit by compute, whatever side of the ridge the shapes lie on."""
+    mm = {"Input type": ["float", "float"], "Input Dims": [[1024, 1024], [1024, 1024]]}
+    for us, limit in ((200, "compute"), (540, "compute"), (560, "neither")):
+        b = TraceBuilder().op("aten::mm", 0, 20, **mm).run("ampere_sgemm_128x64_tn", (5, 5), (100, us))
+        b.metadata["deviceProperties"] = [A100]
+        (rate,) = measured(load(b)).roofline.rates
+        assert rate.limited_by == limit, rate.flops_share
+
+
+def test_a_product_of_which_only_the_sums_were_recorded_has_no_rate(load: Callable[[TraceBuilder], Trace]) -> None:
+    """A cut file: the split-K sums alone would make the product many times as fast as it was."""
+    mm = {"Input type": ["float", "float"], "Input Dims": [[1024, 1024], [1024, 1024]]}
+    b = TraceBuilder().op("aten::mm", 0, 20, **mm)
+    b.run("void splitKreduce_kernel<float, float, float, float, true, false, false>(Params)", (5, 2), (50, 4))
+    assert measured(load(b)).roofline.rates == ()
+    b.op("aten::mm", 100, 20, **mm).run("ampere_sgemm_128x64_tn", (105, 5), (200, 200))
+    (rate,) = measured(load(b)).roofline.rates
+    assert (rate.calls, rate.device_ns) == (1, 200_000)
+
+
 F32 = '["float","float","float"]'
 CASES = [
     ("aten::addmm", "[[768],[788,768],[768,3072],[],[]]", F32, None, 2 * 788 * 768 * 3072),
@@ -178,6 +199,16 @@ def test_flops(op: str, dims: str | None, types: str | None, concrete: str | Non
         ("aten::copy_", "[[4,8],[4,8],[]]", '["c10::Half","float","Scalar"]', 32 * 2 + 32 * 4),
         ("aten::native_layer_norm", "[[4,8],[],[8],[8],[]]", '["float","ScalarList","float","float","Scalar"]', 4 * 80),
         ("aten::mm", "[[4,8],[8,2]]", '["float","float"]', 4 * (32 + 16 + 8)),
+        ("aten::mm", "[[4,8],[8,2],[4,2]]", '["float","float","float"]', 4 * (32 + 16 + 8)),  # out=
+        ("aten::addmm", "[[2],[4,8],[8,2],[],[],[4,2]]", '["float","float","float","","","float"]', 4 * (2 + 48 + 8)),
+        ("aten::mul", "[[4,8],[8],[4,8]]", '["float","float","float"]', 4 * (32 + 8 + 32)),  # out=
+        ("aten::mul", "[[4,8],[8]]", '["c10::Half","float"]', 2 * 32 + 4 * 8 + 4 * 32),
+        ("aten::mul", "[[4,8],[]]", '["c10::Half","float"]', 2 * 64),  # a number as a tensor promotes nothing
+        ("aten::mul", "[[4,8],[4,8]]", '["long","c10::Half"]', 8 * 32 + 2 * 32 + 2 * 32),
+        ("aten::add", "[[4],[4]]", '["c10::Half","c10::BFloat16"]', 8 + 8 + 16),
+        ("aten::div", "[[4],[4]]", '["long","long"]', None),  # makes the default float type
+        ("aten::mul_", "[[4,8],[8]]", '["c10::Half","float"]', 2 * 32 + 4 * 8 + 2 * 32),
+        ("aten::where", "[[4,8],[4,8],[8]]", '["bool","float","float"]', 32 + 4 * 40 + 4 * 32),
         ("aten::add", "[[4,8],[7],[]]", '["float","float","Scalar"]', None),
         ("aten::add", "[[4,8],[4,8],[]]", '["mystery","mystery","Scalar"]', None),
         ("aten::sort", "[[4,8]]", '["float"]', None),
@@ -200,3 +231,13 @@ def test_public_traces(shared: Path) -> None:
     nccl = measured(Trace.load(shared / "traces" / "a100_nccl_training.json.gz"))
     device, (pair, *_) = nccl.devices[0], nccl.overlaps[0].pairs
     assert (pair.second, device.exposed_communication_ns > 0, pair.overlapped_ns > 0) == ("communication", True, True)
+
+
+def test_rates_that_tie_are_listed_by_their_types(load: Callable[[TraceBuilder], Trace]) -> None:
+    """One op, one shape, one time: the types decide, and every run lists the same."""
+    b = TraceBuilder()
+    for at, kind in enumerate(("float", "c10::Half", "double", "c10::BFloat16")):
+        types = {"Input Dims": [[8, 8], [8, 8]], "Input type": [kind, kind]}
+        b.op("aten::add", at * 100, 50, **types).run(ADD, (at * 100 + 5, 5), (at * 100 + 20, 10))
+    rates = measured(load(b)).roofline.rates
+    assert [r.size_bytes for r in rates] == [3 * 64 * size for size in (2, 2, 8, 4)]

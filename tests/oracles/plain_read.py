@@ -75,6 +75,7 @@ def _row(table: str, event: dict[str, Any], args: dict[str, Any], cat: str) -> d
         row |= {
             "external_id": external,
             "sequence": whole(args.get("Sequence number")),
+            "forward_thread": whole(args.get("Fwd thread id")) or None,
             "input_dims": compact(args.get("Input Dims")),
             "input_types": compact(args.get("Input type")),
             "concrete_inputs": compact(args.get("Concrete Inputs")) if "conv" in row["name"] else None,

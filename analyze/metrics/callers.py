@@ -1,0 +1,100 @@
+"""The names around calls that say what they are for: ops, ranges and modules, innermost first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from analyze.timeline import CallTree
+from analyze.timeline.calls import FRAME, NONE, OP, RANGE
+from analyze.timeline.intervals import Int64
+
+MODULE_PREFIX = "nn.Module: "
+_INSTANCE = re.compile(r"_\d+$")
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chains:
+    """The names at and around some calls, many of which have the same.
+
+    Attributes:
+        number: per call its position in `names`.
+        names: distinct chains, innermost name first, modules without their number.
+    """
+
+    number: Int64
+    names: tuple[Names, ...]
+
+
+def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
+    """The chains of ops and ranges.
+
+    Args:
+        tree: the calls.
+        calls: of them, those to tell of.
+        around: per call of the tree what stands around it: its caller, or more.
+
+    Calls at one depth are numbered at once: two have the same chain when they have the same name and what is around
+    them has the same chain.
+    """
+    above = _speaking_above(tree, around)
+    members = _with_all_around(above, calls)
+    parent = np.append(np.searchsorted(members, above[members]), NONE)[:-1]
+    parent[above[members] == NONE] = NONE
+    depth = _depth(parent)
+    word, words = _words(tree, members)
+    number, known = np.zeros(len(members) + 1, dtype=np.int64), [Names()]
+    for level in range(int(depth.max(initial=-1)) + 1):
+        rows = np.flatnonzero(depth == level)
+        outer = np.where(parent[rows] == NONE, 0, number[parent[rows]])
+        _, first, position = np.unique(word[rows] * len(known) + outer, return_index=True, return_inverse=True)
+        number[rows] = len(known) + position
+        known += [(words[word[rows[at]]], *known[outer[at]]) for at in first]
+    return Chains(number[np.searchsorted(members, calls)], tuple(known))
+
+
+def _speaking_above(tree: CallTree, around: Int64) -> Int64:
+    """Per call the innermost op, range or module around it, `NONE` at the top."""
+    is_module = tree.calls["name"].cast(pl.String).str.starts_with(MODULE_PREFIX).to_numpy()
+    speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
+    above: Int64 = np.append(tree.nearest(speaks, around), NONE)[around]
+    return above
+
+
+def _with_all_around(above: Int64, calls: Int64) -> Int64:
+    """Calls and all that is around them, in order."""
+    found = np.zeros(len(above), dtype=np.bool_)
+    further = np.unique(calls)
+    while further.size:
+        found[further] = True
+        further = np.unique(above[further])
+        further = further[further != NONE]
+        further = further[~found[further]]
+    return np.flatnonzero(found)
+
+
+def _depth(parent: Int64) -> Int64:
+    depth = np.zeros(len(parent), dtype=np.int64)
+    at = parent
+    while (at != NONE).any():
+        depth += at != NONE
+        at = np.append(parent, NONE)[at]
+    return depth
+
+
+def _words(tree: CallTree, members: Int64) -> tuple[Int64, list[str]]:
+    """The name of each call as a position in a list of them."""
+    names = tree.calls["name"].gather(members).cast(pl.String)
+    distinct = names.unique(maintain_order=True)
+    words = [_INSTANCE.sub("", name) if name.startswith(MODULE_PREFIX) else name for name in distinct]
+    codes = {word: code for code, word in enumerate(dict.fromkeys(words))}
+    of_name = pl.DataFrame(
+        {"name": distinct, "code": [codes[word] for word in words]}, schema_overrides={"code": pl.Int64}
+    )
+    joined = names.alias("name").to_frame().join(of_name, on="name", how="left", maintain_order="left")
+    return joined["code"].to_numpy(), list(codes)

@@ -1,0 +1,68 @@
+"""Backward ops meet the forward op whose gradient they compute, by autograd's sequence number."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from analyze.timeline.calls import NONE, OP, CallTree
+from analyze.timeline.intervals import Int64
+from analyze.trace import Trace
+
+_KEY = ("process", "pid", "sequence", "operation")
+_BACKWARD = re.compile(r"backwards?\d*$")
+_FORWARD = re.compile(r"forward$")  # NllLossBackward0 belongs to aten::nll_loss_forward
+
+
+def around_through_autograd(trace: Trace, tree: CallTree) -> Int64:
+    """What stands around each call: its caller, and for the calls of the backward engine their forward op.
+
+    The engine runs on a thread of its own, without the modules and ops that the forward op stands in. Both record the
+    sequence number; the forward op is the last of the node's name that began with it (an op that makes a node takes
+    the next number) and was over before. Without such a name the forward op was not recorded: nodes of C++ extensions
+    share their number with some earlier op. Numbers count per thread: where ops of several threads fit, none is taken.
+
+    Source: the flow events `fwdbwd` that Kineto draws; they agree on all 1,665 pairs of the reference traces.
+    """
+    ops = _numbered(trace, tree)
+    backward = ops.filter(pl.col("forward_thread").is_not_null())
+    if not backward.height:
+        return tree.caller
+    forward = (
+        ops.filter(pl.col("forward_thread").is_null())
+        .sort("start_ns", "dur_ns", descending=[False, True], maintain_order=True)
+        .group_by(_KEY, maintain_order=True)
+        .agg(pl.col("thread").n_unique().alias("threads"), pl.col("call", "start_ns", "dur_ns").last())
+        .filter(pl.col("threads") == 1)
+    )
+    start, ended = pl.col("start_ns_right"), pl.col("start_ns_right") + pl.col("dur_ns_right")
+    pairs = backward.join(forward, on=_KEY, how="inner", nulls_equal=True)
+    # Strictly earlier: so that who climbs from call to call always arrives.
+    pairs = pairs.filter((ended <= pl.col("start_ns")) & (start < pl.col("start_ns")))
+    origin = np.full(len(tree), NONE, dtype=np.int64)
+    origin[tree.survivor[pairs["call"].to_numpy()]] = tree.survivor[pairs["call_right"].to_numpy()]
+    outer = np.append(tree.nearest(origin != NONE), NONE)[tree.caller]
+    inside = (outer != NONE) & (origin[outer] == origin)  # the engine's call and the node in it say the same
+    around: Int64 = np.where((origin != NONE) & ~inside, origin, tree.caller)
+    return around
+
+
+def _numbered(trace: Trace, tree: CallTree) -> pl.DataFrame:
+    """The ops with a sequence number."""
+    columns = ("start_ns", "dur_ns", "thread", "sequence", "forward_thread")
+    name = pl.col("name").cast(pl.String).fill_null("")
+    ops = trace.ops.select(*columns, name=name, call=pl.Series(tree.of_rows(OP, trace.ops.height), dtype=pl.Int64))
+    ops = ops.filter((pl.col("call") != NONE) & (pl.col("sequence") >= 0))
+    who = trace.threads.select("thread", "process", "pid")
+    names = ops["name"].unique()
+    stems = pl.DataFrame({"name": names, "operation": [_operation(name) for name in names]})
+    ops = ops.join(who, on="thread", how="left", maintain_order="left")
+    return ops.join(stems, on="name", how="left", maintain_order="left")
+
+
+def _operation(name: str) -> str:
+    """What an op and the node of its gradient are both called: `aten::addmm_` and `AddmmBackward0` are `addmm`."""
+    words = name.rpartition("::")[2].rpartition(" ")[2].replace("_", "").lower()
+    return _FORWARD.sub("", _BACKWARD.sub("", words))
