@@ -81,7 +81,7 @@ def test_quiet(trace: Path) -> None:
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert len(lines) == 4
-    assert lines[-2:] == ["Findings: none", "✗ idle_share 49.2% > 10%"]
+    assert lines[-2:] == ["Findings: launch-bound, fp32-gemm", "✗ idle_share 49.2% > 10%"]
     assert analyze(trace, "-q", "--ascii", "--fail-if", IDLE).stdout.isascii()
     assert analyze(trace, "-q", "--report", "md").returncode == 2
 
@@ -131,10 +131,11 @@ def test_command_line_then_environment_then_project_then_default(trace: Path, tm
     ("text", "said"),
     [
         ("[tool.gpuledger]\nfail_if = []", "Did you mean 'fail-if'?"),
-        ("[tool.gpuledger]\ncolour = 1", "Keys: fail-if, top."),
+        ("[tool.gpuledger]\ncolour = 1", "Keys: fail-if, top, limits."),
         ("[tool.gpuledger]\nfail-if = 'x'", "is no list of texts"),
         ("[tool.gpuledger]\ntop = true", "is no whole number"),
-        ("[tool.gpuledger.limits.sync-stall]\nshare = 0.1", "cannot be set yet"),
+        ("[tool.gpuledger.limits.sync-stall]\nshare = 0.1", "is no table of shares"),
+        ("[tool.gpuledger]\nlimits = 0.1", "is no table of shares"),
         ("[tool]\ngpuledger = 5", "is no table"),
         ("not toml", "cannot be read"),
     ],

@@ -16,7 +16,7 @@ else:
 
 FILE, TABLE = "pyproject.toml", "tool.gpuledger"
 LIMIT_BYTES = 1 << 20
-_NAMES = {"fail-if": "gates", "top": "top"}  # key in the file: parameter of the commands
+_NAMES = {"fail-if": "gates", "top": "top", "limits": "limits"}  # key in the file: parameter of the commands
 
 
 def read_config(folder: Path | None = None) -> dict[str, Any]:
@@ -35,6 +35,9 @@ def read_config(folder: Path | None = None) -> dict[str, Any]:
     table = _table(path)
     for key, value in table.items():
         _check(path, key, value)
+    limits = table.get("limits")
+    if limits is not None:
+        table = {**table, "limits": [f"{rule}={share}" for rule, share in limits.items()]}
     return {_NAMES[key]: value for key, value in table.items()}
 
 
@@ -53,8 +56,6 @@ def _table(path: Path) -> dict[str, Any]:
 
 def _check(path: Path, key: str, value: object) -> None:
     where = f"{path}: {key!r} in [{TABLE}]"
-    if key == "limits":
-        raise ConfigError(f"{where}: limits of rules cannot be set yet.", "Remove the table.")
     if key not in _NAMES:
         close = difflib.get_close_matches(key, _NAMES, n=1)
         raise ConfigError(
@@ -62,5 +63,11 @@ def _check(path: Path, key: str, value: object) -> None:
         )
     if key == "fail-if" and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
         raise ConfigError(f"{where} is no list of texts.", "Write fail-if = ['idle_share > 10%'].")
+    if key == "limits" and not (isinstance(value, dict) and all(map(_is_number, value.values()))):
+        raise ConfigError(f"{where} is no table of shares.", "Write sync-stall = 0.02 under [tool.gpuledger.limits].")
     if key == "top" and (not isinstance(value, int) or isinstance(value, bool)):
         raise ConfigError(f"{where} is no whole number.", "Write top = 20.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

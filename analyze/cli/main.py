@@ -13,17 +13,19 @@ from click_default_group import DefaultGroup
 from analyze.cli.compare_command import compare_command
 from analyze.cli.options import CONTEXT, EPILOG
 from analyze.cli.report_command import report_command
+from analyze.cli.rules_command import explain_command, rules_command
 from analyze.errors import GpuledgerError
 
 EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
 _EXAMPLES = """\b
 Examples:
-  analyze trace.json.gz                      one screen: verdict, ledger, largest gaps
+  analyze trace.json.gz                      one screen: verdict, ledger, what to do first
   analyze trace.json.gz --report md          Markdown for a pull request or a mail
   analyze trace.json.gz -o report.json       every figure, for scripts
   analyze trace.json.gz --steps 2:5          steps 2, 3 and 4 of the profiler only
   analyze trace.json.gz --fail-if 'idle_share > 10%'   a gate for CI: exit code 1
   analyze compare before.json after.json.gz  what changed, and what is spread
+  analyze explain sync-stall                 what a finding means and how it is measured
   analyze snapshot.pickle                    a CUDA memory snapshot: what filled the GPU
 """
 
@@ -56,6 +58,8 @@ def cli() -> None:
 
 cli.add_command(report_command)
 cli.add_command(compare_command)
+cli.add_command(rules_command)
+cli.add_command(explain_command)
 
 
 def main() -> NoReturn:

@@ -53,6 +53,24 @@ class GateType(click.ParamType):  # type: ignore[type-arg]
         return value if isinstance(value, Gate) else parse_gate(str(value))
 
 
+class LimitType(click.ParamType):  # type: ignore[type-arg]
+    """A rule's limit as RULE=SHARE."""
+
+    name = "RULE=SHARE"
+    envvar_list_splitter = ";"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> tuple[str, float]:
+        """The rule and the share, refused before a long file is read."""
+        from analyze.report.rules import parse_limit
+
+        return value if isinstance(value, tuple) else parse_limit(str(value))
+
+
 def _configure(ctx: click.Context, _param: click.Parameter, ignored: bool) -> None:  # noqa: FBT001 - click's signature
     """Put the settings of pyproject.toml below command line and environment, above the defaults."""
     if not ignored:
@@ -140,6 +158,18 @@ def gate_options(command: _Command) -> _Command:
     ):
         command = decorate(command)
     return command
+
+
+def limit_option(command: _Command) -> _Command:
+    """Limits of rules."""
+    return click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        type=LimitType(),
+        envvar="ANALYZE_LIMIT",
+        help="Tell findings of RULE from SHARE on: sync-stall=2%. `analyze rules` lists the limits. Repeats.",
+    )(command)
 
 
 def common_options(command: _Command) -> _Command:

@@ -15,6 +15,7 @@ from analyze.cli.options import (
     common_options,
     gate_options,
     input_options,
+    limit_option,
     output_options,
 )
 from analyze.errors import GateError, SelectionError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--group-by-shape", is_flag=True, help="Ops of different input shapes make different rows.")
 @click.option("--baseline", metavar="FILE", help="Compare with FILE, a trace or a JSON report of one.")
 @gate_options
+@limit_option
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict, the findings' ids and the gates only.")
 @input_options
 @common_options
@@ -52,6 +54,7 @@ def report_command(
     baseline: str | None,
     gates: tuple[Gate, ...],
     junit: str | None,
+    limits: tuple[tuple[str, float], ...],
     jobs: int | None,
     trust_size: bool,  # noqa: FBT001
     debug: bool,  # noqa: FBT001, ARG001 - read by main
@@ -77,7 +80,7 @@ def report_command(
     from analyze.report.gates import judged_report
     from analyze.report.junit import write_junit
 
-    wish = {"steps": steps, "range": range_name, "definitions": definitions}
+    wish = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
     with progress() as tell:
         reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
         before = load_subject(baseline, wish, reading) if baseline else None

@@ -29,7 +29,7 @@ def diagnose(
     device = headline(measures.devices)
     if device is None or not device.window_ns:
         reason = "no kernel, copy or memset with a time in the file"
-        return Diagnosis(unmeasured=tuple(Unmeasured(rule.id, reason) for rule in RULES))
+        return Diagnosis(unmeasured=tuple(Unmeasured(rule.id, reason) for rule in RULES), limits=dict(limits or {}))
     case = Case(measures, device, doubt(measures, device, definitions, cut=cut), limits or {})
     outcomes = [(rule, rule.check(case)) for rule in RULES]
     findings = [outcome for _, outcome in outcomes if isinstance(outcome, Finding)]
@@ -39,6 +39,7 @@ def diagnose(
         passed=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Passed)),
         unmeasured=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Unmeasured)),
         together=_together(case, tuple(name for rule in told for name in rule.costs)),
+        limits=dict(limits or {}),
     )
 
 

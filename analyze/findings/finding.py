@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from analyze.blocks import Table
@@ -93,9 +93,11 @@ class Diagnosis:
         passed: in the order of the rules.
         unmeasured: in the order of the rules.
         together: what the changes of all findings with a saving would save at once, None without any.
+        limits: limits by rule that were not the rules' own.
     """
 
     findings: tuple[Finding, ...] = ()
     passed: tuple[Passed, ...] = ()
     unmeasured: tuple[Unmeasured, ...] = ()
     together: Saving | None = None
+    limits: dict[str, float] = field(default_factory=dict)

@@ -29,9 +29,11 @@ def section(diagnosis: Diagnosis) -> Section:
 
 def _note(diagnosis: Diagnosis) -> str:
     together = diagnosis.together
+    set_here = ", ".join(f"{rule} {percent(share)}" for rule, share in diagnosis.limits.items())
+    limits = f"Limits set: {set_here}." if set_here else ""
     if together is None:
-        return ""
-    return f"All together ≤ {duration(together.ns)}, {percent(together.share)}, by replay."
+        return limits
+    return f"All together ≤ {duration(together.ns)}, {percent(together.share)}, by replay. {limits}".strip()
 
 
 def _suggestion(finding: Finding) -> Suggestion:

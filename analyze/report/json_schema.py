@@ -66,6 +66,7 @@ _KEYS: dict[str, Any] = {
     "findings": list[Finding],
     "checks_passed": list[str],
     "checks_not_measured": list[Unmeasured],
+    "limits": dict[str, float],
     "savings_together": Saving | None,
     "comparison": dict[str, Any] | None,
     "gates": list[GateResult],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import textwrap
 from collections.abc import Iterator, Mapping
 
@@ -33,6 +34,35 @@ def list_rules(*, width: int, limits: Mapping[str, float] | None = None) -> str:
     return "\n".join((*lines, "", *textwrap.wrap(rest, width), ""))
 
 
+def parse_limit(text: str) -> tuple[str, float]:
+    """A rule and its limit from RULE=SHARE; the share as 0.02 or 2%.
+
+    Raises:
+        SelectionError: there is no such rule, it has no limit, or the share is none.
+    """
+    name, equals, amount = (part.strip() for part in text.partition("="))
+    rule = _rule(name)
+    if rule.limit is None:
+        raise SelectionError(f"The rule {name} has no limit: {rule.of}.", "`analyze rules` lists the limits.")
+    number = amount.removesuffix("%")
+    try:
+        share = float(number) / (100 if number != amount else 1)
+    except ValueError:
+        share = math.nan
+    if not equals or not 0 <= share <= 1:
+        raise SelectionError(f"{text!r} is no limit of a rule.", f"Write {name}=2% or {name}=0.02.")
+    return name, share
+
+
+def _rule(name: str) -> Rule:
+    found = {rule.id: rule for rule in RULES}
+    if name not in found:
+        close = difflib.get_close_matches(name, [*found, _VERDICT], n=1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        raise SelectionError(f"There is no rule {name!r}.", f"{hint}`analyze rules` lists them all.")
+    return found[name]
+
+
 def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None) -> str:
     """What a rule or the verdict means.
 
@@ -41,12 +71,7 @@ def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None)
     """
     if name == _VERDICT:
         return _page("verdict: Where does the window go?", _verdict(), width)
-    found = {rule.id: rule for rule in RULES}
-    if name not in found:
-        close = difflib.get_close_matches(name, [*found, _VERDICT], n=1)
-        hint = f"Did you mean {close[0]}? " if close else ""
-        raise SelectionError(f"There is no rule {name!r}.", f"{hint}`analyze rules` lists them all.")
-    rule = found[name]
+    rule = _rule(name)
     return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width)
 
 

@@ -64,6 +64,7 @@ def document(report: AnyReport) -> dict[str, Any]:
         "findings": plain(report.diagnosis.findings),
         "checks_passed": [passed.id for passed in report.diagnosis.passed],
         "checks_not_measured": plain(report.diagnosis.unmeasured),
+        "limits": plain(report.diagnosis.limits),
         "savings_together": plain(report.diagnosis.together),
         "comparison": pair_document(report.comparison) if report.comparison else None,
         "gates": plain(report.gates),
