@@ -8,7 +8,7 @@ MIN_LENGTH = 2
 
 _TOKEN = re.compile(
     r"(?P<open>\((?:\?(?P<look>:|=|!|<=|<!))?)|(?P<close>\))|(?P<alternative>\|)|"
-    r"(?P<literal>[a-z0-9_:<>,\-= ])|(?P<other>\\.|\[\^?[^\]]*\]|.)",
+    r"(?P<run>[a-z0-9_:<>,\-= ]+(?![?*+{]))|(?P<literal>[a-z0-9_:<>,\-= ])|(?P<other>\\.|\[\^?[^\]]*\]|.)",
     re.DOTALL,
 )
 _QUANTIFIER = re.compile(r"[?*]|\+|\{(\d+)(?:,\d*)?\}")
@@ -38,6 +38,9 @@ def _sequence(pattern: str, position: int) -> tuple[frozenset[str], int]:
         token = _TOKEN.match(pattern, position)
         assert token is not None
         position = token.end()
+        if token["run"]:
+            run += token["run"]
+            continue
         inner: frozenset[str] = frozenset()
         if token["open"]:
             inner, position = _alternatives(pattern, position)
