@@ -7,7 +7,7 @@ import re
 import numpy as np
 import polars as pl
 
-from analyze.trace import Nesting, Trace, timed_rows
+from analyze.trace import Trace
 from analyze.trace.nesting import NONE
 
 LIBRARY = re.compile(r"^<|^nn\.Module: |(^|/)(numpy|scipy|torch)/|(^|/)lib/python\d[^/]*/(?!site-packages/)")
@@ -22,11 +22,10 @@ def own_frames(trace: Trace, thread: pl.Series, time_ns: pl.Series) -> list[str]
         thread: thread per instant.
         time_ns: instants.
     """
-    frames = timed_rows(trace.frames)
+    frames = trace.timed_frames.rows
     if not frames.height or not len(thread):
         return [""] * len(thread)
-    start = frames["start_ns"].to_numpy()
-    nest = Nesting.of(frames["thread"].cast(pl.Int64).to_numpy(), start, start + frames["dur_ns"].to_numpy())
+    nest = trace.timed_frames.nest
     names = frames["name"].cast(pl.String)
     library = {name for name in names.unique().to_list() if LIBRARY.search(name)}
     place = np.empty(frames.height, np.int64)

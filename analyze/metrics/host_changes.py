@@ -9,9 +9,9 @@ from analyze.metrics.frames import own_frames
 from analyze.metrics.scenario import Bench, Scenario, places
 from analyze.timeline import Change, Intervals, intersect, join, subtract, union
 from analyze.timeline.host import ThreadStates
-from analyze.timeline.intervals import NOTHING, Int64
+from analyze.timeline.intervals import NOTHING
 from analyze.timeline.schedule import NONE
-from analyze.trace import innermost_rows, timed_rows
+from analyze.trace import Timed, timed_rows
 
 _SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
 _LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
@@ -21,7 +21,6 @@ _ALLOCATION = (
 )
 _LAZY = ("Lazy Function Loading", "Runtime Triggered Module Loading")
 _COMPILING = r"dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark|async_compile\.wait"
-_INBOUND = r"HtoD|HostToDevice"
 
 
 def waits(bench: Bench, kind: str) -> Scenario | None:
@@ -32,7 +31,7 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
         kind: "copy" waits for a copy to the device, "op" stands inside an op or reads a result, "explicit" is a
             synchronisation that the program asked for outside ops.
     """
-    calls = _blocking(bench).filter(pl.col("waits_for") == kind)
+    calls = bench.waits.filter(pl.col("waits_for") == kind)
     if not calls.height:
         return None
     copying = calls["name"].str.contains("(?i)memcpy")
@@ -42,37 +41,6 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
     where = [frame or trigger for frame, trigger in zip(frames, calls["trigger"], strict=True)]
     rows = calls.with_columns(where=pl.Series(where, dtype=pl.String), time_ns="dur_ns")
     return Scenario(change, calls.height, int(calls["dur_ns"].sum()), places(rows))
-
-
-def _blocking(bench: Bench) -> pl.DataFrame:
-    """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for`."""
-    calls, blocking = bench.schedule.calls, bench.host.blocking.with_row_index("row")
-    at = np.flatnonzero(calls.blocking != NONE)
-    awaited = np.full(blocking.height, NONE)
-    awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], _launched_before(bench, at))
-    copies = bench.schedule.activities.select(
-        inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(_INBOUND)
-    )["inbound"]
-    inbound = np.append(copies.fill_null(value=False).to_numpy(), False)[awaited]
-    ops = timed_rows(bench.trace.ops)
-    found = innermost_rows(ops, blocking["thread"], blocking["start_ns"] + blocking["dur_ns"] // 2)
-    trigger = ops["name"].gather(found) if ops.height else pl.Series([None] * blocking.height, dtype=pl.String)
-    name = pl.col("name").cast(pl.String)
-    inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")
-    table = blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
-    table = table.with_columns(
-        waits_for=pl.when("inbound").then(pl.lit("copy")).when(inside).then(pl.lit("op")).otherwise(pl.lit("explicit"))
-    ).filter(pl.col("row") != (NONE if bench.final is None else bench.final))
-    return table.filter(pl.col("start_ns").is_between(*bench.within)) if bench.within else table
-
-
-def _launched_before(bench: Bench, at: Int64) -> Int64:
-    """The activity that was launched right before each call: a wait that found it done was meant for it."""
-    launch = bench.schedule.work.launch
-    activity = np.full(len(bench.schedule.calls) + 1, NONE)
-    activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
-    before: Int64 = activity[bench.schedule.calls.before[at]]
-    return before
 
 
 def _usual_call_ns(bench: Bench) -> int:
@@ -118,12 +86,10 @@ def python_work(bench: Bench) -> Scenario | None:
 
 def _around(bench: Bench, thread: pl.Series, time_ns: pl.Series) -> list[str]:
     """The program's own frame around each instant, else the innermost range that is no step."""
-    ranges = timed_rows(bench.trace.ranges)
-    ranges = ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
-    names = ranges["name"].cast(pl.String)
-    at = innermost_rows(ranges, thread, time_ns).to_list()
+    ranges = bench.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
+    names = Timed(ranges).names(thread, time_ns).cast(pl.String).to_list()
     frames = own_frames(bench.trace, thread, time_ns)
-    return [frame or ("" if i is None else names[i] or "") for frame, i in zip(frames, at, strict=True)]
+    return [frame or name or "" for frame, name in zip(frames, names, strict=True)]
 
 
 def launch_work(bench: Bench) -> Scenario | None:

@@ -176,7 +176,7 @@ def _of(values: Int64, rows: Int64, none: int) -> Int64:
 
 def _least(amounts: Int64, shorter: dict[int, int]) -> Int64:
     """The amounts, some of them shortened."""
-    found = amounts.copy()
+    found: Int64 = amounts.copy()
     rows = np.fromiter(shorter, np.int64, len(shorter))
     found[rows] = np.minimum(found[rows], np.fromiter(shorter.values(), np.int64, len(shorter)))
     return found
