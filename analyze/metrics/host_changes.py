@@ -11,7 +11,7 @@ from analyze.timeline import Change, Intervals, intersect, join, subtract, union
 from analyze.timeline.host import ThreadStates
 from analyze.timeline.intervals import NOTHING
 from analyze.timeline.schedule import NONE
-from analyze.trace import Timed, timed_rows
+from analyze.trace import Timed, matching, timed_rows
 
 _SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
 _LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
@@ -45,7 +45,8 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
 
 def _usual_call_ns(bench: Bench) -> int:
     """Median length of a launch call that does not block."""
-    launching = timed_rows(bench.trace.runtime).filter(pl.col("name").cast(pl.String).str.contains(_LAUNCH_CALL))
+    runtime = timed_rows(bench.trace.runtime)
+    launching = runtime.filter(matching(runtime["name"], _LAUNCH_CALL))
     middle = launching["dur_ns"].median()
     return int(middle) if isinstance(middle, int | float) else 0
 
@@ -54,7 +55,7 @@ def input_work(bench: Bench) -> Scenario | None:
     """DataLoader work on launching threads, moved off them."""
     loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
     rows = timed_rows(pl.concat([bench.trace.ranges, bench.trace.ops.select(bench.trace.ranges.columns)]))
-    rows = rows.filter(pl.col("name").cast(pl.String).str.contains("(?i)dataloader"))
+    rows = rows.filter(matching(rows["name"], "(?i)dataloader"))
     return _of_rows(bench, loading, rows)
 
 
@@ -108,8 +109,8 @@ def launch_work(bench: Bench) -> Scenario | None:
 
 def allocations(bench: Bench) -> Scenario | None:
     """Calls that get memory from the driver or give it back."""
-    name = pl.col("name").cast(pl.String)
-    return _of_calls(bench, timed_rows(bench.trace.runtime).filter(name.str.contains(_ALLOCATION)))
+    runtime = timed_rows(bench.trace.runtime)
+    return _of_calls(bench, runtime.filter(matching(runtime["name"], _ALLOCATION)))
 
 
 def first_use(bench: Bench) -> Scenario | None:
@@ -132,9 +133,8 @@ def profiler_time(bench: Bench) -> Scenario | None:
 
 def _warm_rows(bench: Bench) -> pl.DataFrame:
     name, columns = pl.col("name").cast(pl.String), ["start_ns", "dur_ns", "name", "thread"]
-    launching = timed_rows(bench.trace.runtime).filter(
-        name.str.contains(_LAUNCH_CALL) & (pl.col("dur_ns") > bench.definitions.long_gap_ns)
-    )
+    launching = timed_rows(bench.trace.runtime.filter(pl.col("dur_ns") > bench.definitions.long_gap_ns))
+    launching = launching.filter(name.str.contains(_LAUNCH_CALL))
     lazy = timed_rows(bench.trace.overhead).filter(name.is_in(_LAZY)).with_columns(thread=pl.lit(0, pl.UInt32))
     compiling = timed_rows(bench.trace.ranges).filter(name.str.contains(_COMPILING))
     return pl.concat([part.select(columns) for part in (launching, lazy, compiling)])

@@ -3,8 +3,8 @@
 from analyze.trace.metadata import DeviceInfo, Metadata
 from analyze.trace.nesting import Nesting
 from analyze.trace.recorded import Recorded
-from analyze.trace.rows import Timed, timed_rows
+from analyze.trace.rows import Timed, matching, timed_rows
 from analyze.trace.trace import Trace
 from analyze.trace.writers import Writer
 
-__all__ = ["DeviceInfo", "Metadata", "Nesting", "Recorded", "Timed", "Trace", "Writer", "timed_rows"]
+__all__ = ["DeviceInfo", "Metadata", "Nesting", "Recorded", "Timed", "Trace", "Writer", "matching", "timed_rows"]

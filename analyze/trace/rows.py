@@ -15,6 +15,13 @@ def timed_rows(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("dur_ns").is_not_null() & pl.col("start_ns").is_not_null())
 
 
+def matching(names: pl.Series, pattern: str) -> pl.Series:
+    """Which names match a pattern, null for null: of a long table each name is looked at once."""
+    distinct = names.unique().drop_nulls()
+    found = distinct.filter(distinct.cast(pl.String).str.contains(pattern))
+    return names.to_physical().is_in(found.to_physical().implode())
+
+
 class Timed:
     """The rows of a table with a start and a duration, and how they lie in each other.
 
