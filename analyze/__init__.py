@@ -7,7 +7,7 @@ write(build_report(trace), "report.md")
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analyze.errors import (
     ConfigError,
@@ -22,6 +22,7 @@ from analyze.errors import (
     SnapshotError,
     UnreadableError,
 )
+from analyze.late import late_names
 
 if TYPE_CHECKING:
     from analyze.report import Report, build_report, render, write
@@ -55,7 +56,7 @@ __all__ = [
     "write",
 ]
 
-_LATE = {
+_LATE = {  # `analyze --help` must not wait for Polars
     "Report": "analyze.report",
     "Snapshot": "analyze.snapshot",
     "SnapshotReport": "analyze.report.snapshot",
@@ -67,12 +68,4 @@ _LATE = {
     "render": "analyze.report",
     "write": "analyze.report",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Import the heavy names when they are used: `analyze --help` must not wait for Polars."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_LATE[name]), name)
+__getattr__ = late_names(__name__, _LATE)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyze.errors import NotATraceError, SelectionError
 from analyze.report import Report, build_report
-from analyze.report.compare import Subject, read_subject, subject_of
+from analyze.report.compare.stored import read_stored
 from analyze.report.report import TOOL
 from analyze.trace import Trace
+
+if TYPE_CHECKING:
+    from analyze.report.compare import Subject
 
 
 def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Report:
@@ -23,7 +26,10 @@ def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Rep
     Raises:
         NotATraceError: the file is a report already, or no trace for other reasons.
     """
-    if path != "-" and read_subject(path) is not None:
+    if path != "-" and read_stored(path) is not None:
+        from analyze.report.compare import read_subject
+
+        read_subject(path)  # reports that cannot be read say why
         hint = f"Compare it: analyze compare {path} OTHER; or pass the trace that it was made from."
         raise NotATraceError(f"{path} is a report of {TOOL}, not a trace.", hint)
     return build_report(Trace.load(path, **reading), **wish)
@@ -40,6 +46,7 @@ def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Su
     Raises:
         SelectionError: a memory snapshot among traces.
     """
+    from analyze.report.compare import read_subject, subject_of
     from analyze.snapshot import is_snapshot
 
     found = None if path == "-" else read_subject(path)

@@ -78,7 +78,6 @@ def report_command(
     from analyze.cli.inputs import load_report, load_subject
     from analyze.metrics import OpsView
     from analyze.report.gates import judged_report
-    from analyze.report.junit import write_junit
 
     wish = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
     with progress() as tell:
@@ -88,6 +87,8 @@ def report_command(
     judged = judged_report(report, before, gates, top=top)
     delivery.deliver(judged)
     if junit is not None:
+        from analyze.report.junit import write_junit
+
         write_junit(judged, junit, force=delivery.force)
     return int(judged.failed)
 

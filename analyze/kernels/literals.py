@@ -8,7 +8,7 @@ MIN_LENGTH = 2
 
 _TOKEN = re.compile(
     r"(?P<open>\((?:\?(?P<look>:|=|!|<=|<!))?)|(?P<close>\))|(?P<alternative>\|)|"
-    r"(?P<literal>[a-z0-9_:<>,\-= ])|(?P<other>\\.|\[\^?[^\]]*\]|.)",
+    r"(?P<run>[a-z0-9_:<>,\-= ]+(?![?*+{]))|(?P<literal>[a-z0-9_:<>,\-= ])|(?P<other>\\.|\[\^?[^\]]*\]|.)",
     re.DOTALL,
 )
 _QUANTIFIER = re.compile(r"[?*]|\+|\{(\d+)(?:,\d*)?\}")
@@ -38,16 +38,20 @@ def _sequence(pattern: str, position: int) -> tuple[frozenset[str], int]:
         token = _TOKEN.match(pattern, position)
         assert token is not None
         position = token.end()
+        kind, text = token.lastgroup, token.group()
+        if kind == "run":
+            run += text
+            continue
         inner: frozenset[str] = frozenset()
-        if token["open"]:
+        if kind == "open":
             inner, position = _alternatives(pattern, position)
             position += 1
         is_optional, is_repeated, position = _quantifier(pattern, position)
-        if token["literal"] and not is_optional:
-            run += token["literal"]
+        if kind == "literal" and not is_optional:
+            run += text
             if not is_repeated:
                 continue
-        elif token["open"] and not is_optional and token["look"] not in {"!", "<!"}:
+        elif kind == "open" and not is_optional and token["look"] not in {"!", "<!"}:
             best = _stronger(best, inner)
         best = _stronger(best, _of_run(run))
         run = ""
@@ -66,5 +70,7 @@ def _of_run(run: str) -> frozenset[str]:
 
 
 def _stronger(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-    """Keep the requirement whose shortest literal is longest."""
-    return max(one, other, key=lambda literals: min(map(len, literals), default=0))
+    """Keep the requirement whose shortest literal is longest; the word kernel is in most names and tells nothing."""
+    if not one or not other:
+        return one or other
+    return max(one, other, key=lambda literals: min(len(text.replace("kernel", "")) for text in literals))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,7 @@ from analyze.trace import Trace
 
 _IDS_ARE_CORRELATIONS = 0.5  # PyTorch 1.12 to 2.2 write the correlation on all kernels, later ones only by chance
 _KIND_OF_KERNEL = {"family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean, "fused": pl.Boolean}
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,13 @@ class Attribution:
         work: timed activities, schema `LINKED`, with `call` (the launching op or range in `tree`, null without one),
             `op_category` (what the op is for; null where none tells), and the kernel name's own `family`,
             `precision`, `tensor_core` and `fused`.
+        kept: what `once` has computed of it.
     """
 
     tree: CallTree
     around: Int64
     work: pl.DataFrame
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def device_ns(self) -> Int64:
@@ -47,6 +52,19 @@ class Attribution:
     def total_ns(self) -> int:
         """Durations of all activities added up."""
         return int(self.work["dur_ns"].sum())
+
+
+def once(compute: Callable[[Trace, Attribution], _Found]) -> Callable[[Trace, Attribution], _Found]:
+    """Compute something of an attribution when it is first asked for: measures and what-ifs share it."""
+
+    @wraps(compute)
+    def kept(trace: Trace, found: Attribution) -> _Found:
+        if compute.__name__ not in found.kept:
+            found.kept[compute.__name__] = compute(trace, found)
+        shared: _Found = found.kept[compute.__name__]
+        return shared
+
+    return kept
 
 
 def attribute(trace: Trace, tree: CallTree, activities: pl.DataFrame) -> Attribution:

@@ -11,8 +11,9 @@ import polars as pl
 from analyze.timeline import CallTree
 from analyze.timeline.calls import FRAME, NONE, OP, RANGE
 from analyze.timeline.intervals import Int64
+from analyze.trace import matching
 
-MODULE_PREFIX = "nn.Module: "
+MODULE_PREFIX, MODULE = "nn.Module: ", r"^nn\.Module: "
 _INSTANCE = re.compile(r"_\d+$")
 
 Names = tuple[str, ...]
@@ -60,7 +61,7 @@ def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
 
 def _speaking_above(tree: CallTree, around: Int64) -> Int64:
     """Per call the innermost op, range or module around it, `NONE` at the top."""
-    is_module = tree.calls["name"].cast(pl.String).str.starts_with(MODULE_PREFIX).to_numpy()
+    is_module = matching(tree.calls["name"], MODULE).to_numpy()
     speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
     above: Int64 = np.append(tree.nearest(speaks, around), NONE)[around]
     return above

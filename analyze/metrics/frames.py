@@ -7,7 +7,7 @@ import re
 import numpy as np
 import polars as pl
 
-from analyze.trace import Nesting, Trace, timed_rows
+from analyze.trace import Trace
 from analyze.trace.nesting import NONE
 
 LIBRARY = re.compile(r"^<|^nn\.Module: |(^|/)(numpy|scipy|torch)/|(^|/)lib/python\d[^/]*/(?!site-packages/)")
@@ -22,19 +22,20 @@ def own_frames(trace: Trace, thread: pl.Series, time_ns: pl.Series) -> list[str]
         thread: thread per instant.
         time_ns: instants.
     """
-    frames = timed_rows(trace.frames)
+    frames = trace.timed_frames.rows
     if not frames.height or not len(thread):
         return [""] * len(thread)
-    start = frames["start_ns"].to_numpy()
-    nest = Nesting.of(frames["thread"].cast(pl.Int64).to_numpy(), start, start + frames["dur_ns"].to_numpy())
-    names = frames["name"].cast(pl.String)
-    library = {name for name in names.unique().to_list() if LIBRARY.search(name)}
+    nest = trace.timed_frames.nest
+    names, code = frames["name"], frames["name"].to_physical().to_numpy()
+    distinct = names.unique()
+    foreign = pl.Series([LIBRARY.search(name) is not None for name in distinct], dtype=pl.Boolean)
+    library = np.isin(code, distinct.to_physical().filter(foreign).to_numpy())
     place = np.empty(frames.height, np.int64)
     place[nest.order] = np.arange(frames.height)
     found = []
     for at in nest.innermost(thread.cast(pl.Int64).to_numpy(), time_ns.to_numpy()).tolist():
         here = int(place[at]) if at != NONE else NONE
-        while here != NONE and names[int(nest.order[here])] in library:
+        while here != NONE and library[nest.order[here]]:
             here = int(nest.parent[here])
         found.append(short_frame(names[int(nest.order[here])]) if here != NONE else "")
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
-from analyze.metrics.attribution import Attribution
+from analyze.metrics.attribution import Attribution, once
 from analyze.metrics.callers import chains
 from analyze.metrics.shapes import bytes_of, read_inputs
 from analyze.timeline.calls import OP
@@ -156,6 +156,7 @@ def _evidence(work: pl.DataFrame, total: int) -> Iterator[Evidence]:
             yield Evidence(kind, rows.height, ns, ns / total if total else 0.0)
 
 
+@once
 def casts(trace: Trace, found: Attribution) -> pl.Series:
     """Per activity "autocast" for a change of type inside an op that autocast serves, "other" for one elsewhere."""
     rows = found.work.select(
@@ -213,6 +214,7 @@ def _traffic(trace: Trace, found: Attribution) -> pl.Series:
     return sizes.set(again & sizes.is_not_null(), 0)
 
 
+@once
 def chain_links(trace: Trace, found: Attribution) -> pl.DataFrame:
     """The kernels of all chains with the number of their chain, `run`.
 

@@ -9,9 +9,9 @@ from analyze.metrics.frames import own_frames
 from analyze.metrics.scenario import Bench, Scenario, places
 from analyze.timeline import Change, Intervals, intersect, join, subtract, union
 from analyze.timeline.host import ThreadStates
-from analyze.timeline.intervals import NOTHING, Int64
+from analyze.timeline.intervals import NOTHING
 from analyze.timeline.schedule import NONE
-from analyze.trace import innermost_rows, timed_rows
+from analyze.trace import Timed, matching, timed_rows
 
 _SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
 _LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
@@ -21,7 +21,6 @@ _ALLOCATION = (
 )
 _LAZY = ("Lazy Function Loading", "Runtime Triggered Module Loading")
 _COMPILING = r"dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark|async_compile\.wait"
-_INBOUND = r"HtoD|HostToDevice"
 
 
 def waits(bench: Bench, kind: str) -> Scenario | None:
@@ -32,7 +31,7 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
         kind: "copy" waits for a copy to the device, "op" stands inside an op or reads a result, "explicit" is a
             synchronisation that the program asked for outside ops.
     """
-    calls = _blocking(bench).filter(pl.col("waits_for") == kind)
+    calls = bench.waits.filter(pl.col("waits_for") == kind)
     if not calls.height:
         return None
     copying = calls["name"].str.contains("(?i)memcpy")
@@ -44,40 +43,10 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
     return Scenario(change, calls.height, int(calls["dur_ns"].sum()), places(rows))
 
 
-def _blocking(bench: Bench) -> pl.DataFrame:
-    """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for`."""
-    calls, blocking = bench.schedule.calls, bench.host.blocking.with_row_index("row")
-    at = np.flatnonzero(calls.blocking != NONE)
-    awaited = np.full(blocking.height, NONE)
-    awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], _launched_before(bench, at))
-    copies = bench.schedule.activities.select(
-        inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(_INBOUND)
-    )["inbound"]
-    inbound = np.append(copies.fill_null(value=False).to_numpy(), False)[awaited]
-    ops = timed_rows(bench.trace.ops)
-    found = innermost_rows(ops, blocking["thread"], blocking["start_ns"] + blocking["dur_ns"] // 2)
-    trigger = ops["name"].gather(found) if ops.height else pl.Series([None] * blocking.height, dtype=pl.String)
-    name = pl.col("name").cast(pl.String)
-    inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")
-    table = blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
-    table = table.with_columns(
-        waits_for=pl.when("inbound").then(pl.lit("copy")).when(inside).then(pl.lit("op")).otherwise(pl.lit("explicit"))
-    ).filter(pl.col("row") != (NONE if bench.final is None else bench.final))
-    return table.filter(pl.col("start_ns").is_between(*bench.within)) if bench.within else table
-
-
-def _launched_before(bench: Bench, at: Int64) -> Int64:
-    """The activity that was launched right before each call: a wait that found it done was meant for it."""
-    launch = bench.schedule.work.launch
-    activity = np.full(len(bench.schedule.calls) + 1, NONE)
-    activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
-    before: Int64 = activity[bench.schedule.calls.before[at]]
-    return before
-
-
 def _usual_call_ns(bench: Bench) -> int:
     """Median length of a launch call that does not block."""
-    launching = timed_rows(bench.trace.runtime).filter(pl.col("name").cast(pl.String).str.contains(_LAUNCH_CALL))
+    runtime = timed_rows(bench.trace.runtime)
+    launching = runtime.filter(matching(runtime["name"], _LAUNCH_CALL))
     middle = launching["dur_ns"].median()
     return int(middle) if isinstance(middle, int | float) else 0
 
@@ -86,7 +55,7 @@ def input_work(bench: Bench) -> Scenario | None:
     """DataLoader work on launching threads, moved off them."""
     loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
     rows = timed_rows(pl.concat([bench.trace.ranges, bench.trace.ops.select(bench.trace.ranges.columns)]))
-    rows = rows.filter(pl.col("name").cast(pl.String).str.contains("(?i)dataloader"))
+    rows = rows.filter(matching(rows["name"], "(?i)dataloader"))
     return _of_rows(bench, loading, rows)
 
 
@@ -118,12 +87,10 @@ def python_work(bench: Bench) -> Scenario | None:
 
 def _around(bench: Bench, thread: pl.Series, time_ns: pl.Series) -> list[str]:
     """The program's own frame around each instant, else the innermost range that is no step."""
-    ranges = timed_rows(bench.trace.ranges)
-    ranges = ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
-    names = ranges["name"].cast(pl.String)
-    at = innermost_rows(ranges, thread, time_ns).to_list()
+    ranges = bench.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
+    names = Timed(ranges).names(thread, time_ns).cast(pl.String).to_list()
     frames = own_frames(bench.trace, thread, time_ns)
-    return [frame or ("" if i is None else names[i] or "") for frame, i in zip(frames, at, strict=True)]
+    return [frame or name or "" for frame, name in zip(frames, names, strict=True)]
 
 
 def launch_work(bench: Bench) -> Scenario | None:
@@ -142,8 +109,8 @@ def launch_work(bench: Bench) -> Scenario | None:
 
 def allocations(bench: Bench) -> Scenario | None:
     """Calls that get memory from the driver or give it back."""
-    name = pl.col("name").cast(pl.String)
-    return _of_calls(bench, timed_rows(bench.trace.runtime).filter(name.str.contains(_ALLOCATION)))
+    runtime = timed_rows(bench.trace.runtime)
+    return _of_calls(bench, runtime.filter(matching(runtime["name"], _ALLOCATION)))
 
 
 def first_use(bench: Bench) -> Scenario | None:
@@ -166,9 +133,8 @@ def profiler_time(bench: Bench) -> Scenario | None:
 
 def _warm_rows(bench: Bench) -> pl.DataFrame:
     name, columns = pl.col("name").cast(pl.String), ["start_ns", "dur_ns", "name", "thread"]
-    launching = timed_rows(bench.trace.runtime).filter(
-        name.str.contains(_LAUNCH_CALL) & (pl.col("dur_ns") > bench.definitions.long_gap_ns)
-    )
+    launching = timed_rows(bench.trace.runtime.filter(pl.col("dur_ns") > bench.definitions.long_gap_ns))
+    launching = launching.filter(name.str.contains(_LAUNCH_CALL))
     lazy = timed_rows(bench.trace.overhead).filter(name.is_in(_LAZY)).with_columns(thread=pl.lit(0, pl.UInt32))
     compiling = timed_rows(bench.trace.ranges).filter(name.str.contains(_COMPILING))
     return pl.concat([part.select(columns) for part in (launching, lazy, compiling)])

@@ -117,7 +117,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     gaps = [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines]
     devices = _devices(trace, lines, gaps, definitions)
     launches = measure_launches(trace, selection.activities, within, definitions)
-    work = attribute(trace, CallTree.of(trace), selection.activities)
+    work = _numbered(attribute(trace, CallTree.of(trace), selection.activities), trace, selection)
     purpose = measure_purpose(work)
     main = headline(devices)
     gpu = gpu_of(trace, main.id if main else None)
@@ -126,7 +126,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     final = find_final_sync(trace, host.blocking, definitions)
     odd = find_notices(trace, selection, devices, launches, definitions, zeros)
     notices = (*odd, *purpose.notices(), *memory.notices())
-    bench = Bench(trace, host, _numbered(work, trace, selection), gpu, definitions, within, final) if main else None
+    bench = Bench(trace, host, work, gpu, definitions, within, final) if main else None
     return Measures(
         selection=selection.label,
         devices=devices,

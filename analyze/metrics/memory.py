@@ -10,7 +10,7 @@ import polars as pl
 
 from analyze.notes import Notice, NotMeasured
 from analyze.timeline.intervals import Int64
-from analyze.trace import Trace, innermost_rows
+from analyze.trace import Trace
 from analyze.units import plural
 
 _HOST_TYPES = {0: "CPU", 2: "CPU (MKLDNN)", 5: "CPU (IDEEP)"}  # c10::DeviceType
@@ -171,11 +171,7 @@ def measure_memory(trace: Trace, within: tuple[int, int] | None, top: int) -> Me
 
 
 def _ops_around(trace: Trace, rows: pl.DataFrame) -> pl.Series:
-    ops = trace.ops.filter(pl.col("start_ns").is_not_null() & pl.col("dur_ns").is_not_null())
-    if not ops.height:
-        return pl.repeat(_NO_OP, rows.height, eager=True)
-    around = innermost_rows(ops, rows["thread"], rows["time_ns"])
-    names: pl.Series = ops["name"].cast(pl.String).gather(around).fill_null(_NO_OP)
+    names: pl.Series = trace.timed_ops.names(rows["thread"], rows["time_ns"]).cast(pl.String).fill_null(_NO_OP)
     return names
 
 

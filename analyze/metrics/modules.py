@@ -10,9 +10,10 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.callers import MODULE_PREFIX
+from analyze.metrics.callers import MODULE, MODULE_PREFIX
 from analyze.timeline.calls import FRAME, NONE
 from analyze.timeline.intervals import Int64
+from analyze.trace import matching
 
 _INSTANCE = re.compile(r"_\d+$")
 _LISTED = 30
@@ -46,8 +47,8 @@ def measure_modules(found: Attribution) -> tuple[Module, ...]:
     What the backward engine launches belongs to the module of the forward op, where that is known.
     """
     tree = found.tree
-    names = tree.calls["name"].cast(pl.String)
-    is_module = ((tree.kind == FRAME) & names.str.starts_with(MODULE_PREFIX).to_numpy()) & tree.counted
+    names = tree.calls["name"]
+    is_module = (tree.kind == FRAME) & matching(names, MODULE).to_numpy() & tree.counted
     calls = np.flatnonzero(is_module)
     if not calls.size or not found.total_ns:
         return ()

@@ -18,6 +18,7 @@ from analyze.trace import Trace, timed_rows
 _HOST_TYPES, _DEVICE_TYPES = (0, 2, 5), (1, 6, 12, 20)
 _MEMORY = "[memory]"
 _WRAPPER_SELF, _WRAPPER_TOTAL = 0.1, 0.01  # of its own total, of all host time
+_INPUTS = ("input_dims", "input_types", "concrete_inputs")
 _AMOUNTS = (
     "self_cpu_ns",
     "total_cpu_ns",
@@ -197,30 +198,28 @@ def _inputs(trace: Trace, tree: CallTree) -> list[pl.Series]:
     at = rows.set(rows < 0, None)
     if not trace.ops.height:
         empty = pl.Series([None] * len(tree), dtype=pl.String)
-        return [empty.alias(name) for name in ("input_dims", "input_types", "concrete_inputs")]
-    return [trace.ops[name].cast(pl.String).gather(at) for name in ("input_dims", "input_types", "concrete_inputs")]
+        return [empty.alias(name) for name in _INPUTS]
+    return [trace.ops[name].gather(at) for name in _INPUTS]
 
 
 def _grouped(rows: pl.DataFrame, *, by_shape: bool) -> pl.DataFrame:
     """The rows added up by name and kind, and by shape where that is asked for."""
-    inputs = ["input_dims", "input_types", "concrete_inputs"]
-    sums = [pl.len().alias("calls"), *(pl.col(name).sum() for name in _AMOUNTS)]
-    flops = _flops(rows.group_by("name", "kind", *inputs).agg(calls=pl.len()))
-    rows = rows.with_columns(pl.col("name").cast(pl.String)).join(
-        flops, on=["name", "kind", *inputs], how="left", nulls_equal=True
-    )
+    alike = rows.group_by("name", "kind", *_INPUTS).agg(pl.len().alias("calls"), pl.col(_AMOUNTS).sum())
+    alike = alike.with_columns(pl.col("name", *_INPUTS).cast(pl.String))
+    alike = alike.with_columns(flops=_flops(alike) * alike["calls"])
     known = pl.col("flops").is_not_null().any()
-    sums.append(pl.when(known).then(pl.col("flops").sum()).alias("flops"))
+    sums = [pl.col("calls", *_AMOUNTS).sum(), pl.when(known).then(pl.col("flops").sum())]
     shape = pl.col("input_dims").fill_null("") if by_shape else pl.lit("").alias("input_dims")
-    return rows.group_by("name", "kind", shape).agg(sums)
+    return alike.group_by("name", "kind", shape).agg(sums)
 
 
-def _flops(distinct: pl.DataFrame) -> pl.DataFrame:
+def _flops(alike: pl.DataFrame) -> pl.Series:
+    """Of one call each, null where not known."""
     found = [
-        flops_of(str(name), read_inputs(dims, types, concrete)) if kind == OP else None
-        for name, kind, dims, types, concrete, _ in distinct.iter_rows()
+        flops_of(str(name), read_inputs(*inputs)) if kind == OP else None
+        for name, kind, *inputs in alike.select("name", "kind", *_INPUTS).iter_rows()
     ]
-    return distinct.drop("calls").with_columns(pl.col("name").cast(pl.String), flops=pl.Series(found, dtype=pl.Int64))
+    return pl.Series(found, dtype=pl.Int64)
 
 
 def _op(row: dict[str, object], total_ns: int) -> Op:

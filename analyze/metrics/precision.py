@@ -9,7 +9,7 @@ import polars as pl
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.gpus import Gpu, find_gpu
-from analyze.metrics.attribution import Attribution
+from analyze.metrics.attribution import Attribution, once
 from analyze.metrics.shapes import read_inputs
 from analyze.timeline.calls import OP
 from analyze.trace import Trace
@@ -118,6 +118,7 @@ def measure_precision(trace: Trace, found: Attribution, gpu: Gpu | None) -> Prec
     return PrecisionAudit(asked, amp, gpu.name if gpu else "", gpu.source if gpu else "", uses, judgements)
 
 
+@once
 def with_precision(trace: Trace, found: Attribution) -> pl.DataFrame:
     """The kernels of the three categories with `precision` completed from their op's input types, and `told_by`."""
     kernel = pl.col("category").cast(pl.String)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -109,7 +109,7 @@ def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns
         .agg(calls=pl.len(), device_ns=pl.col("dur_ns").sum(), one=pl.col("at").min())
         .sort("device_ns", "name", *_INPUTS, descending=[True, *(False for _ in _KEY)])
     )
-    precision = _precision_by_op(trace, found, at)
+    precision = _precision_by_op(trace, found, owner)
     rates = tuple(_rate(row, precision.get(_key(row)), gpu, short_ns) for row in grouped.iter_rows(named=True))
     kept = tuple(r for r in rates if r.device_ns and (r.flops_per_s or r.bytes_per_s))
     covered = sum(r.device_ns for r in kept) / found.total_ns if found.total_ns else 0.0
@@ -172,10 +172,13 @@ def _outermost(nearest: Int64, caller: Int64) -> Int64:
         at[climbs] = further[climbs]
 
 
-def _precision_by_op(trace: Trace, found: Attribution, at: Int64) -> dict[_Key, tuple[str, bool | None]]:
+def _precision_by_op(trace: Trace, found: Attribution, owner: Int64) -> dict[_Key, tuple[str, bool | None]]:
     """Precision and matrix-unit use of the kernels with most time, per op, shapes and types."""
-    work = with_precision(trace, replace(found, work=found.work.with_columns(at=pl.Series(at))))
-    work = work.filter((pl.col("at") != NONE) & (pl.col("precision") != NO_PRECISION))
+    work = with_precision(trace, found)
+    at = np.append(owner, NONE)[work["call"].fill_null(NONE).to_numpy()]
+    work = work.with_columns(at=pl.Series(at, dtype=pl.Int64)).filter(
+        (pl.col("at") != NONE) & (pl.col("precision") != NO_PRECISION)
+    )
     if not work.height:
         return {}
     ops = (

@@ -10,7 +10,8 @@ import polars as pl
 
 from analyze.metrics import device_changes, host_changes
 from analyze.metrics.scenario import Bench, Builder, Scenario
-from analyze.timeline import Change, DeviceTimeline, Replay
+from analyze.timeline import Change, DeviceTimeline, Replay, Run
+from analyze.timeline.intervals import Int64
 from analyze.timeline.schedule import Bool
 
 WITHHELD = 0.05  # of the window: where the replay explains the record no better, no saving is stated
@@ -86,8 +87,7 @@ class Savings:
             change = found.change if (found := self.scenario(name)) else Change()
             most += sum(gone.total_ns for gone in change.host.values())
             most += int(blocking.gather(list(change.at_once)).sum())
-            most += sum(max(int(work.dur_ns[at]) - ns, 0) for at, ns in change.durations.items())
-            most += sum(max(int(work.gap_ns[at]) - ns, 0) for at, ns in change.gaps.items())
+            most += _removed(work.dur_ns, change.durations) + _removed(work.gap_ns, change.gaps)
         return most
 
     def saved_ns(self, *names: str, after: tuple[str, ...] = ()) -> int:
@@ -95,13 +95,16 @@ class Savings:
         return max(self._window(after) - self._window((*after, *names)), 0)
 
     def _window(self, names: tuple[str, ...]) -> int:
+        if self._bench is None:
+            return 0
         key = tuple(sorted({name for name in names if self.scenario(name)}))
         if key not in self._windows:
             change = Change()
             for name in key:
                 scenario = self.scenario(name)
                 change = change | scenario.change if scenario else change
-            self._windows[key] = self._replay.run(change).window_ns(self._mine) if self._bench else 0
+            run = self._replay.run(change) if change != Change() else self._recorded
+            self._windows[key] = run.window_ns(self._mine)
         return self._windows[key]
 
     @cached_property
@@ -116,6 +119,13 @@ class Savings:
     def _replay(self) -> Replay:
         assert self._bench is not None
         return Replay(self._bench.schedule)
+
+    @cached_property
+    def _recorded(self) -> Run:
+        """The unchanged run, which is the record (tests/timeline/test_replay.py)."""
+        assert self._bench is not None
+        work = self._bench.schedule.work
+        return Run(work.start_ns, work.start_ns + work.dur_ns)
 
     @cached_property
     def _mine(self) -> Bool:
@@ -138,7 +148,7 @@ class Savings:
         for name in names:
             scenario = self.scenario(name)
             change = change | scenario.change if scenario else change
-        before, after = self._replay.run(), self._replay.run(change)
+        before, after = self._recorded, self._replay.run(change)
         idle = []
         for run in (before, after):
             start, reach = run.start_ns[mine], np.maximum.accumulate(run.end_ns[mine])
@@ -155,3 +165,9 @@ class Savings:
             )
             for i in most
         )
+
+
+def _removed(amounts: Int64, shorter: dict[int, int]) -> int:
+    """What some amounts lose when they are shortened."""
+    rows = np.fromiter(shorter, np.int64, len(shorter))
+    return int(np.maximum(amounts[rows] - np.fromiter(shorter.values(), np.int64, len(shorter)), 0).sum())

@@ -15,9 +15,11 @@ from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
 from analyze.timeline.calls import OP
 from analyze.timeline.intervals import Int64
+from analyze.timeline.schedule import NONE
 from analyze.trace import Trace
 
 _PLACES = 8
+_INBOUND = r"HtoD|HostToDevice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,36 @@ class Bench:
     def rows(self) -> pl.DataFrame:
         """The selected activities with `at`, names and categories as text."""
         return self.work.work.with_columns(pl.col("name", "category", "kind", "op").cast(pl.String))
+
+    @cached_property
+    def waits(self) -> pl.DataFrame:
+        """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
+        calls, blocking = self.schedule.calls, self.host.blocking.with_row_index("row")
+        at = np.flatnonzero(calls.blocking != NONE)
+        awaited = np.full(blocking.height, NONE)
+        awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], self._launched_before(at))
+        copies = self.schedule.activities.select(
+            inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(_INBOUND)
+        )["inbound"]
+        inbound = np.append(copies.fill_null(value=False).to_numpy(), False)[awaited]
+        trigger = self.trace.timed_ops.names(blocking["thread"], blocking["start_ns"] + blocking["dur_ns"] // 2)
+        name = pl.col("name").cast(pl.String)
+        inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")
+        kind = pl.when("inbound").then(pl.lit("copy")).when(inside).then(pl.lit("op")).otherwise(pl.lit("explicit"))
+        table = (
+            blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
+            .with_columns(waits_for=kind)
+            .filter(pl.col("row") != (NONE if self.final is None else self.final))
+        )
+        return table.filter(pl.col("start_ns").is_between(*self.within)) if self.within else table
+
+    def _launched_before(self, at: Int64) -> Int64:
+        """The activity that was launched right before each call: a wait that found it done was meant for it."""
+        launch = self.schedule.work.launch
+        activity = np.full(len(self.schedule.calls) + 1, NONE)
+        activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
+        before: Int64 = activity[self.schedule.calls.before[at]]
+        return before
 
     @cached_property
     def selected(self) -> Intervals | None:

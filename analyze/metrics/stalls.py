@@ -10,7 +10,7 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.settings import Definitions
 from analyze.timeline import Host, Intervals
-from analyze.trace import Trace, innermost_rows, timed_rows
+from analyze.trace import Timed, Trace
 from analyze.units import duration, plural
 
 _DEVICE_SYNC = r"DeviceSynchronize|cuCtxSynchronize|cudaThreadSynchronize"
@@ -60,7 +60,7 @@ class Stalls:
 def cost_of_syncs(gaps: pl.DataFrame, blocking: pl.DataFrame) -> pl.DataFrame:
     """Add to each gap the blocking call that it began in (row of `blocking`) and the two costs."""
     began_in_gap = pl.col("launch_start_ns").is_between(pl.col("start_ns"), pl.col("end_ns")).fill_null(value=False)
-    call = innermost_rows(blocking, gaps["thread"], gaps["start_ns"])
+    call = Timed(blocking).innermost(gaps["thread"], gaps["start_ns"])
     length = pl.col("end_ns") - pl.col("start_ns")
     call_ns = blocking["dur_ns"].gather(call) if blocking.height else pl.Series([None] * gaps.height, dtype=pl.Int64)
     hit = began_in_gap & pl.col("call").is_not_null() & pl.col("thread").is_not_null()
@@ -92,7 +92,7 @@ def find_final_sync(trace: Trace, blocking: pl.DataFrame, definitions: Definitio
         for rows in (trace.ops, trace.runtime)
     ]
     last_step = trace.steps["end_ns"].max()
-    inside = innermost_rows(timed_rows(trace.ops), pl.Series([last["thread"]]), pl.Series([last["start_ns"]]))[0]
+    inside = trace.timed_ops.innermost(pl.Series([last["thread"]]), pl.Series([last["start_ns"]]))[0]
     own = (
         inside is None
         and not any(later)
@@ -129,9 +129,7 @@ def measure_stalls(
         gaps.filter(pl.col("call").is_not_null()).group_by("call").agg(pl.col("after_sync_ns", "exposed_sync_ns").sum())
     )
     start = calls["start_ns"].to_numpy()
-    ops = timed_rows(trace.ops)
-    at = innermost_rows(ops, calls["thread"], calls["start_ns"])
-    trigger = ops["name"].gather(at) if ops.height else pl.Series([None] * calls.height, dtype=pl.Categorical)
+    trigger = trace.timed_ops.names(calls["thread"], calls["start_ns"])
     grouped = (
         calls.with_columns(
             trigger=trigger.cast(pl.String).fill_null(""),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.metrics.attribution import Attribution
-from analyze.trace import Trace
+from analyze.trace import Trace, matching
 
 _BACKWARD = r"^autograd::engine::|Backward\d*$"
 _ENOUGH = 0.5  # of kernel time: below it the kernels with a grid do not speak for all
@@ -40,7 +40,7 @@ class Symptoms:
 
 def has_backward(trace: Trace) -> bool:
     """Whether a backward pass is in the file."""
-    return bool(trace.ops["name"].cast(pl.String).str.contains(_BACKWARD).any())
+    return bool(matching(trace.ops["name"], _BACKWARD).any())
 
 
 def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
@@ -66,8 +66,8 @@ def _with_blocks(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
     common = set(sizes.values())
     only = common.pop() if len(common) == 1 else 0
     numbers = pl.col("grid").cast(pl.String).str.extract_all(r"\d+").list.eval(pl.element().cast(pl.Int64).product())
-    sized = kernels.with_columns(
-        blocks=numbers.list.first(),
+    grids = kernels.select("grid").unique().with_columns(blocks=numbers.list.first())
+    sized = kernels.join(grids, on="grid", how="left", maintain_order="left").with_columns(
         sms=pl.col("device").replace_strict(sizes, default=only, return_dtype=pl.Int64),
     )
     return sized.filter((pl.col("sms") > 0) & pl.col("blocks").is_not_null() & (pl.col("blocks") > 0))

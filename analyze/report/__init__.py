@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from analyze.late import late_names
 
 if TYPE_CHECKING:
     from analyze.report.build import build_report, program_version
@@ -11,19 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "build_report", "program_version", "render", "write"]
 
-_LATE = {
+_LATE = {  # the command line checks its options without Polars
     "Report": "analyze.report.report",
     "build_report": "analyze.report.build",
     "program_version": "analyze.report.build",
     "render": "analyze.report.files",
     "write": "analyze.report.files",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Import the heavy names when they are used: the command line checks its options without Polars."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_LATE[name]), name)
+__getattr__ = late_names(__name__, _LATE)

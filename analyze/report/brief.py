@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from analyze.report.report import Report
 from analyze.report.text import printable
-from analyze.report.to_json import AnyReport
+
+if TYPE_CHECKING:
+    from analyze.report.to_json import AnyReport
 
 _SENTENCES = 2
 

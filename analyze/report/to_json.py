@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from analyze.metrics import Measures
 from analyze.metrics.step_ledgers import StepWork
-from analyze.report.compare import Comparison, Lineup
-from analyze.report.compare.documents import lineup_document, pair_document
-from analyze.report.comparison import SnapshotComparison
 from analyze.report.plain import plain, plain_section
 from analyze.report.report import SCHEMA_VERSION, TOOL, Report
-from analyze.report.snapshot import SnapshotReport
-from analyze.report.snapshot_json import comparison_document, snapshot_document
 
-AnyReport = Report | SnapshotReport | SnapshotComparison | Comparison | Lineup
+if TYPE_CHECKING:
+    from analyze.report.compare import Comparison, Lineup
+    from analyze.report.comparison import SnapshotComparison
+    from analyze.report.snapshot import SnapshotReport
+
+    AnyReport = Report | SnapshotReport | SnapshotComparison | Comparison | Lineup
 
 
 def render(report: AnyReport) -> str:
@@ -26,14 +26,23 @@ def render(report: AnyReport) -> str:
 
 def document(report: AnyReport) -> dict[str, Any]:
     """The report as plain dictionaries, lists and numbers."""
-    if isinstance(report, SnapshotReport):
-        return snapshot_document(report)
-    if isinstance(report, SnapshotComparison):
-        return comparison_document(report)
+    return _of_trace(report) if isinstance(report, Report) else _of_other(report)
+
+
+def _of_other(report: SnapshotReport | SnapshotComparison | Comparison | Lineup) -> dict[str, Any]:
+    from analyze.report.compare import Comparison, Lineup  # a report on a trace does not wait for these
+    from analyze.report.compare.documents import lineup_document, pair_document
+    from analyze.report.snapshot import SnapshotReport
+    from analyze.report.snapshot_json import comparison_document, snapshot_document
+
     if isinstance(report, Comparison):
         return pair_document(report)
     if isinstance(report, Lineup):
         return lineup_document(report)
+    return snapshot_document(report) if isinstance(report, SnapshotReport) else comparison_document(report)
+
+
+def _of_trace(report: Report) -> dict[str, Any]:
     measures = report.measures
     return {
         "schema_version": SCHEMA_VERSION,
@@ -66,7 +75,7 @@ def document(report: AnyReport) -> dict[str, Any]:
         "checks_not_measured": plain(report.diagnosis.unmeasured),
         "limits": plain(report.diagnosis.limits),
         "savings_together": plain(report.diagnosis.together),
-        "comparison": pair_document(report.comparison) if report.comparison else None,
+        "comparison": _of_other(report.comparison) if report.comparison else None,
         "gates": plain(report.gates),
         "sections": [plain_section(section) for section in report.page.sections],
         "ledger": plain(report.page.whole),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from analyze.timeline.intervals import Int64
-from analyze.trace import Trace
+from analyze.trace import Trace, matching
 
 NONE = -1
 OP, RANGE, API, FRAME = range(4)
@@ -18,14 +18,7 @@ KINDS = ("op", "range", "api", "frame")
 _STEP = "ProfilerStep#"
 _STEPS = "ProfilerStep*"
 # The profiler's own table leaves these out, so that what they contain belongs to their caller.
-_HIDDEN = (
-    "profiler::_record_function_enter",
-    "profiler::_record_function_enter_new",
-    "profiler::_record_function_exit",
-    "aten::is_leaf",
-    "aten::output_nr",
-    "aten::_version",
-)
+_HIDDEN = r"^(profiler::_record_function_(enter|enter_new|exit)|aten::(is_leaf|output_nr|_version))$"
 
 
 @dataclass(frozen=True)
@@ -165,15 +158,19 @@ class CallTree:
 
 
 def _calls(table: pl.DataFrame, kind: int) -> pl.DataFrame:
-    name = pl.col("name").cast(pl.String).fill_null("")
+    texts, name = table["name"].unique().cast(pl.String), pl.col("name")
+    if texts.null_count() or texts.str.starts_with(_STEP).any():
+        text = name.cast(pl.String).fill_null("")
+        name = pl.when(text.str.starts_with(_STEP)).then(pl.lit(_STEPS)).otherwise(text).cast(pl.Categorical)
+    hidden = matching(table["name"], _HIDDEN).fill_null(value=False)
     return (
         table.with_row_index("row")
-        .filter(pl.col("start_ns").is_not_null() & pl.col("dur_ns").is_not_null() & ~name.is_in(_HIDDEN))
+        .filter(pl.col("start_ns").is_not_null() & pl.col("dur_ns").is_not_null() & ~hidden)
         .select(
             "start_ns",
             end_ns=pl.col("start_ns") + pl.col("dur_ns"),
             thread=pl.col("thread").cast(pl.Int64),
-            name=pl.when(name.str.starts_with(_STEP)).then(pl.lit(_STEPS)).otherwise(name).cast(pl.Categorical),
+            name=name,
             kind=pl.lit(kind, pl.Int64),
             row=pl.col("row").cast(pl.Int64),
         )

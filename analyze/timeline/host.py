@@ -10,7 +10,7 @@ import polars as pl
 
 from analyze.timeline.blocking import find_blocking_calls
 from analyze.timeline.intervals import Int64, Intervals, join, subtract, union
-from analyze.trace import Trace, timed_rows
+from analyze.trace import Trace, matching, timed_rows
 
 DATA_LOADING = r"(?i)dataloader"
 PROFILER_OVERHEAD = ("Activity Buffer Request", "Instrumentation", "Resource")
@@ -48,9 +48,9 @@ class Host:
         self.profiler = _union(trace.overhead.filter(name.is_in(PROFILER_OVERHEAD)))
         self._tables = (
             self.blocking,
-            loading.filter(name.str.contains(DATA_LOADING)),
+            loading.filter(matching(loading["name"], DATA_LOADING)),
             trace.runtime,
-            trace.ops.filter(~name.str.contains(DATA_LOADING)),
+            trace.ops.filter(~matching(trace.ops["name"], DATA_LOADING)),
         )
         self._states: dict[int, ThreadStates] = {}
 

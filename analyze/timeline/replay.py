@@ -7,7 +7,6 @@ threads that work side by side, of libraries that wait without an API call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -70,21 +69,46 @@ class Run:
 
 
 class Replay:
-    """Replays one schedule."""
+    """Replays one schedule.
+
+    A call that waited for no activity follows the call before it on its chain at a known distance. So the nodes are
+    the other calls, which anchor those that follow, and the activities.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
 
     @cached_property
-    def _order(self) -> tuple[Int64, Int64, Int64]:
-        """Nodes in order of recorded time (calls come before activities), and where each call and activity stands."""
+    def _anchors(self) -> Int64:
+        """The calls that begin a chain or waited for an activity."""
+        calls = self.schedule.calls
+        return np.flatnonzero((calls.before == NONE) | (calls.awaited != NONE))
+
+    @cached_property
+    def _anchor(self) -> Int64:
+        """Per call the anchor at or before it on its chain, by its row in `_anchors`."""
+        return np.searchsorted(self._anchors, np.arange(len(self.schedule.calls)), side="right") - 1
+
+    @cached_property
+    def _order(self) -> Int64:
+        """Anchors and activities in order of recorded time; anchors come before activities."""
         calls, work = self.schedule.calls, self.schedule.work
-        time = np.concatenate((calls.time_ns, work.start_ns))
-        kind = np.concatenate(((calls.blocking == NONE).astype(np.int64), np.full(len(work), 2)))
-        order = np.lexsort((np.arange(len(time)), kind, time))
+        time = np.concatenate((calls.time_ns[self._anchors], work.start_ns))
+        launching = (calls.blocking[self._anchors] == NONE).astype(np.int64)
+        kind = np.concatenate((launching, np.full(len(work), 2)))
+        return np.lexsort((np.arange(len(time)), kind, time))
+
+    @cached_property
+    def _sources(self) -> list[list[int]]:
+        """Per node, in order, the up to three nodes that it follows, `NONE` for none."""
+        calls, work, order = self.schedule.calls, self.schedule.work, self._order
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        return order, place[: len(calls)], place[len(calls) :]
+        activity, call = place[len(self._anchors) :], place[self._anchor]
+        host = (_of(call, calls.before, NONE), _of(activity, calls.awaited, NONE), np.full(len(calls), NONE))
+        device = (_of(activity, work.before, NONE), _of(call, work.launch, NONE), _of(activity, work.across, NONE))
+        pairs = zip(host, device, strict=True)
+        return [np.concatenate((a[self._anchors], b))[order].tolist() for a, b in pairs]
 
     def run(self, change: Change | None = None, *, explained_only: bool = False) -> Run:
         """The times under a change.
@@ -94,24 +118,19 @@ class Replay:
             explained_only: delays for which the file holds no reason are removed too: how far the result then is
                 from the record tells how much of the run the graph explains.
         """
-        order, _, work_place = self._order
         wanted = change or Change()
-        host, device = self._host_edges(wanted), self._device_edges(wanted, explained_only=explained_only)
-        edges = [np.concatenate(pair)[order].tolist() for pair in zip(host, device, strict=True)]
-        times = _evaluate(edges)
-        start = np.array(times, dtype=np.int64)[work_place] if len(work_place) else np.empty(0, np.int64)
-        return Run(start, start + self._durations(wanted))
+        dur: Int64 = _least(self.schedule.work.dur_ns, wanted.durations)
+        host, since = self._host_delays(wanted, dur)
+        device = self._device_delays(wanted, dur, since, explained_only=explained_only)
+        delays = [np.concatenate(pair)[self._order].tolist() for pair in zip(host, device, strict=True)]
+        start = np.empty(len(self._order), np.int64)
+        start[self._order] = _evaluate(self._sources, delays)
+        start = start[len(self._anchors) :]
+        return Run(start, start + dur)
 
-    def _durations(self, change: Change) -> Int64:
-        """Duration per activity."""
-        dur: Int64 = self.schedule.work.dur_ns.copy()
-        for at, ns in change.durations.items():
-            dur[at] = min(dur[at], ns)
-        return dur
-
-    def _host_edges(self, change: Change) -> tuple[Int64, ...]:
-        """Per call: the call before and what lies between, the activity awaited and what lies between, nothing."""
-        calls, (_, place, work_place) = self.schedule.calls, self._order
+    def _host_delays(self, change: Change, dur: Int64) -> tuple[tuple[Int64, ...], Int64]:
+        """Per anchor the delays after its sources, and per call how long after its anchor it comes."""
+        calls = self.schedule.calls
         between = calls.idle_to_ns - calls.idle_from_ns
         rest, awaited = calls.rest_ns.copy(), calls.awaited.copy()
         for chain, gone in change.host.items():
@@ -122,55 +141,56 @@ class Replay:
             lasted = calls.time_ns[hit] - calls.idle_to_ns[hit]
             awaited[hit] = NONE
             rest[hit] = np.minimum(lasted, [change.at_once[row] for row in calls.blocking[hit].tolist()])
-        origin = np.where(calls.before == NONE, calls.idle_to_ns, 0)
-        after = self._durations(change)
-        return (
-            _places(place, calls.before),
-            origin + between + rest,
-            _places(work_place, awaited),
-            _from(after, awaited) + np.where(awaited == NONE, 0, rest),
-            np.full(len(calls), NONE),
-            np.full(len(calls), _NEVER),
-        )
+        own = between + rest
+        steps = own.copy()
+        steps[self._anchors] = 0
+        reached = np.cumsum(steps)
+        since = reached - reached[self._anchors][self._anchor]
+        origin = np.where(calls.before == NONE, calls.idle_to_ns, _of(since, calls.before, 0))
+        after = _of(dur, awaited, _NEVER) + np.where(awaited == NONE, 0, rest)
+        at = self._anchors
+        return ((origin + own)[at], after[at], np.full(len(at), _NEVER)), since
 
-    def _device_edges(self, change: Change, *, explained_only: bool) -> tuple[Int64, ...]:
-        """Per activity: the one before on its stream, its launch, the one of another stream; each with its delay."""
-        work, (_, call_place, place) = self.schedule.work, self._order
-        dur = self._durations(change)
+    def _device_delays(
+        self, change: Change, dur: Int64, since: Int64, *, explained_only: bool
+    ) -> tuple[Int64, Int64, Int64]:
+        """Per activity its delay after the one before on its stream, its launch's anchor, the one of another stream."""
+        work = self.schedule.work
         unexplained = work.unexplained_ns if explained_only else np.zeros_like(work.unexplained_ns)
-        gap = work.gap_ns - np.where(work.by_launch, 0, unexplained)
+        gap = _least(work.gap_ns - np.where(work.by_launch, 0, unexplained), change.gaps)
         latency = work.latency_ns - np.where(work.by_launch, unexplained, 0)
-        for at, ns in change.gaps.items():
-            gap[at] = min(gap[at], ns)
         alone = (work.before == NONE) & (work.launch == NONE)
+        follows = _of(dur, work.before, _NEVER) + np.where(work.before == NONE, 0, gap)
         return (
-            _places(place, work.before),
-            np.where(alone, work.start_ns, _from(dur, work.before) + np.where(work.before == NONE, 0, gap)),
-            _places(call_place, work.launch),
-            np.where(work.launch == NONE, _NEVER, latency),
-            _places(place, work.across),
-            _from(dur, work.across) + np.where(work.across == NONE, 0, work.across_ns),
+            np.where(alone, work.start_ns, follows),
+            np.where(work.launch == NONE, _NEVER, latency + _of(since, work.launch, 0)),
+            _of(dur, work.across, _NEVER) + np.where(work.across == NONE, 0, work.across_ns),
         )
 
 
-def _places(place: Int64, rows: Int64) -> Int64:
-    """Where rows stand among the nodes, `NONE` for none."""
-    return np.append(place, NONE)[rows]
+def _of(values: Int64, rows: Int64, none: int) -> Int64:
+    """The value of each row, something else for none."""
+    found: Int64 = np.append(values, none)[rows]
+    return found
 
 
-def _from(amount: Int64, rows: Int64) -> Int64:
-    """An amount of each row, `_NEVER` for none."""
-    return np.append(amount, _NEVER)[rows]
+def _least(amounts: Int64, shorter: dict[int, int]) -> Int64:
+    """The amounts, some of them shortened."""
+    found: Int64 = amounts.copy()
+    rows = np.fromiter(shorter, np.int64, len(shorter))
+    found[rows] = np.minimum(found[rows], np.fromiter(shorter.values(), np.int64, len(shorter)))
+    return found
 
 
-def _evaluate(edges: Sequence[list[int]]) -> list[int]:
-    """The earliest time of each node; every edge leads to an earlier node, or to none (-1), whose time is 0."""
-    times = [0] * (len(edges[0]) + 1)
-    for i, (a, x, b, y, c, z) in enumerate(zip(*edges, strict=True)):
-        t = times[a] + x
-        u = times[b] + y
+def _evaluate(sources: list[list[int]], delays: list[list[int]]) -> list[int]:
+    """The earliest time of each node; every source is an earlier node, or none (-1), whose time is 0."""
+    times = [0] * (len(sources[0]) + 1)
+    (p, q, r), (x, y, z) = sources, delays
+    for i, (a, d, b, e, c, f) in enumerate(zip(p, x, q, y, r, z, strict=True)):
+        t = times[a] + d
+        u = times[b] + e
         if u > t:  # noqa: PLR1730 - this loop is the whole cost, and max() doubles it
             t = u
-        u = times[c] + z
+        u = times[c] + f
         times[i] = u if u > t else t
     return times[:-1]

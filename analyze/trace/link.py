@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from analyze import schema
 from analyze.kernels import classify
-from analyze.trace.nesting import NONE, Nesting
-from analyze.trace.rows import timed_rows
+from analyze.trace.rows import Timed
 
 
-def link_activities(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The activities with launch, op and category; schema `LINKED`, in order of start.
+def link_activities(frames: dict[str, pl.DataFrame], ops: Timed) -> pl.DataFrame:
+    """The activities with launch, op (the innermost around the call) and category; schema `LINKED`, in order of start.
 
     The join is 1:N on (process group, correlation): a graph launch has many activities. Where several calls carry one
     correlation, the first in the file is the launch. A correlation that is absent or 0 links nothing.
@@ -42,7 +40,8 @@ def link_activities(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
         .with_columns(category=_categories(frames["activities"]))
         .sort("start_ns", "end_ns", maintain_order=True)
     )
-    return linked.with_columns(op=_ops_around(frames["ops"], linked)).select(schema.names(schema.LINKED))
+    around = ops.names(linked["launch_thread"], linked["launch_start_ns"])
+    return linked.with_columns(op=around).select(schema.names(schema.LINKED))
 
 
 def _categories(activities: pl.DataFrame) -> pl.Series:
@@ -57,25 +56,6 @@ def _categories(activities: pl.DataFrame) -> pl.Series:
     )
     categories: pl.Series = joined["category"].cast(pl.Categorical)
     return categories
-
-
-def _ops_around(ops: pl.DataFrame, linked: pl.DataFrame) -> pl.Series:
-    """Name of the innermost op on the launching thread at the start of the launch."""
-    ops = timed_rows(ops)
-    at = innermost_rows(ops, linked["launch_thread"], linked["launch_start_ns"])
-    return ops["name"].gather(at) if ops.height else pl.Series([None] * linked.height, dtype=pl.Categorical)
-
-
-def innermost_rows(frame: pl.DataFrame, thread: pl.Series, time_ns: pl.Series) -> pl.Series:
-    """Row of `frame` (start_ns, dur_ns, thread) that is innermost around each instant; null where none is."""
-    start = frame["start_ns"].to_numpy()
-    nest = Nesting.of(frame["thread"].cast(pl.Int64).to_numpy(), start, start + frame["dur_ns"].to_numpy())
-    known = time_ns.is_not_null().to_numpy()
-    rows = np.full(len(time_ns), NONE, dtype=np.int64)
-    threads = thread.fill_null(0).cast(pl.Int64).to_numpy()
-    rows[known] = nest.innermost(threads[known], time_ns.fill_null(0).to_numpy()[known])
-    found = pl.Series(rows)
-    return found.set(found == NONE, None)
 
 
 def collect_launches(runtime: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:

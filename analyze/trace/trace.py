@@ -12,6 +12,7 @@ from analyze.trace.link import collect_launches, link_activities
 from analyze.trace.metadata import Metadata
 from analyze.trace.read import Recording, Tell, read
 from analyze.trace.repair import repair_activities
+from analyze.trace.rows import Timed
 from analyze.trace.steps import find_steps
 from analyze.trace.writers import Writer
 from analyze.units import duration
@@ -118,13 +119,23 @@ class Trace:
         return self.recording.frames["memory"]
 
     @cached_property
+    def timed_ops(self) -> Timed:
+        """The ops with a start and a duration, and which is around an instant."""
+        return Timed(self.ops)
+
+    @cached_property
+    def timed_frames(self) -> Timed:
+        """The Python frames likewise."""
+        return Timed(self.frames)
+
+    @cached_property
     def activities(self) -> pl.DataFrame:
         """Kernels, copies and memsets with launch, op and category; schema `LINKED`."""
         return self._repaired[0]
 
     @cached_property
     def _repaired(self) -> tuple[pl.DataFrame, tuple[Notice, ...]]:
-        return repair_activities(link_activities(self.recording.frames))
+        return repair_activities(link_activities(self.recording.frames, self.timed_ops))
 
     @cached_property
     def launches(self) -> pl.DataFrame:

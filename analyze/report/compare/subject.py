@@ -12,10 +12,9 @@ import msgspec
 from analyze.errors import NotAReportError
 from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
-from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report
+from analyze.report.compare.stored import read_stored
+from analyze.report.report import SCHEMA_VERSION, Metric, Report
 
-LIMIT_BYTES = 1 << 26  # the largest report seen has 2 MB; a file beyond this is a trace or no report
-_TRACE_KEYS = ("traceEvents", "schemaVersion", "deviceProperties")
 _LARGEST = 2**53  # beyond it readers of JSON lose digits: 104 days in nanoseconds
 
 
@@ -208,19 +207,13 @@ def read_subject(path: str | Path) -> Subject | None:
     Raises:
         NotAReportError: a JSON document of this program that is no report on a trace, of another schema, or damaged.
     """
-    data = _read(Path(path))
-    if data is None:
+    stored = read_stored(path)
+    if stored is None:
         return None
     name = Path(path).name
+    _check_kind(name, stored.parts)
     try:
-        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
-        return None  # no JSON object: the trace reader says what it is
-    if any(key in found for key in _TRACE_KEYS) or not _is_ours(found):
-        return None
-    _check_kind(name, found)
-    try:
-        subject = msgspec.json.decode(data, type=Subject)
+        subject = msgspec.json.decode(stored.data, type=Subject)
         _check_amounts(subject)
     except (msgspec.DecodeError, RecursionError, KeyError) as error:
         what = f": {error}" if isinstance(error, msgspec.DecodeError) else ""
@@ -250,28 +243,6 @@ def _numbers(value: Any) -> Iterator[int | float]:
     elif isinstance(value, dict | list | tuple):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _numbers(item)
-
-
-def _read(path: Path) -> bytes | None:
-    """The bytes of a small plain file that begins as a JSON object."""
-    try:
-        if not path.is_file() or path.stat().st_size > LIMIT_BYTES:
-            return None
-        with path.open("rb") as file:
-            head = file.read(1 << 12)
-            if not head.lstrip().startswith(b"{") or b'"traceEvents"' in head or b'"schemaVersion"' in head:
-                return None
-            return head + file.read(LIMIT_BYTES)
-    except OSError:
-        return None
-
-
-def _is_ours(found: Mapping[str, msgspec.Raw]) -> bool:
-    try:
-        tool = msgspec.json.decode(found["tool"], type=dict[str, Any])
-    except (KeyError, msgspec.DecodeError):
-        return False
-    return tool.get("name") == TOOL and "schema_version" in found
 
 
 def _check_kind(name: str, found: Mapping[str, msgspec.Raw]) -> None:

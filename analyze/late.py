@@ -1,0 +1,23 @@
+"""Names of a package that are imported when they are first used: a command waits only for the libraries it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def late_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package.
+
+    Args:
+        package: its name.
+        places: the module that each name is defined in.
+    """
+
+    def find(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(places[name]), name)
+
+    return find
