@@ -139,7 +139,7 @@ class Replay:
         dur = self._durations(change)
         unexplained = work.unexplained_ns if explained_only else np.zeros_like(work.unexplained_ns)
         gap = work.gap_ns - np.where(work.by_launch, 0, unexplained)
-        latency = work.latency_ns - np.where(work.by_launch, unexplained, 0)
+        latency = self._latency(change) - np.where(work.by_launch, unexplained, 0)
         for at, ns in change.gaps.items():
             gap[at] = min(gap[at], ns)
         alone = (work.before == NONE) & (work.launch == NONE)
@@ -151,6 +151,17 @@ class Replay:
             _places(place, work.across),
             _from(dur, work.across) + np.where(work.across == NONE, 0, work.across_ns),
         )
+
+    def _latency(self, change: Change) -> Int64:
+        """Per activity the delay behind its launch: a long launch call that vanishes holds up its own work no more."""
+        work, calls = self.schedule.work, self.schedule.calls
+        latency: Int64 = work.latency_ns.copy()
+        late = np.flatnonzero(work.by_launch)
+        for chain, gone in change.host.items():
+            mine = late[calls.chain[work.launch[late]] == chain]
+            inside = gone.covered_within(calls.time_ns[work.launch[mine]], work.call_end_ns[mine])
+            latency[mine] -= np.minimum(inside, np.maximum(latency[mine] - self.schedule.latency_ns, 0))
+        return latency
 
 
 def _places(place: Int64, rows: Int64) -> Int64:

@@ -64,6 +64,7 @@ class Work:
         across_ns: what must lie between that one's end and its start.
         unexplained_ns: how long it stood still for a reason that the file does not hold; part of `gap_ns`.
         by_launch: it is part of `latency_ns` instead: the stream was free.
+        call_end_ns: where the launch call's own part of `latency_ns` ends: its end, at most the start.
     """
 
     start_ns: Int64
@@ -76,6 +77,7 @@ class Work:
     across_ns: Int64
     unexplained_ns: Int64
     by_launch: Bool
+    call_end_ns: Int64
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -186,6 +188,7 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     )
     late = np.where(known, start - expected, 0)
     since = np.where(before == NONE, expected, np.maximum(expected, free))
+    since = np.where(returned < start, np.maximum(since, returned), since)  # what ended earlier held nothing up
     across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
     across_ns = np.where(across == NONE, 0, start - end[across])
     alone = (late > 0) & (across == NONE)
@@ -199,8 +202,9 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     unexplained = np.where(by_stream & (launch != NONE), late, 0)
     inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
     unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
+    call_end = np.minimum(returned, start)
     return (
-        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch),
+        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch, call_end),
         gap_typical,
         latency_typical,
     )

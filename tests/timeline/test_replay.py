@@ -142,6 +142,33 @@ def test_a_copy_that_holds_its_call(load: Load) -> None:
     assert ends_us(replay, Change(at_once={0: 4_000})) == [88, 99.5]
 
 
+def first_use() -> TraceBuilder:
+    """The call that launches B loads a module for 5 ms, and B begins when it returns.
+
+    us         0  5  10    50                        5050 5053
+    host       launchA     launchB......................)
+    stream 7         A 100 us                             B 100 us
+    """
+    return TraceBuilder().run("a", (0, 5), (10, 100)).run("b", (50, 5_000), (5_053, 100))
+
+
+def without_the_call(trace: Trace) -> Change:
+    begin = int(trace.runtime["start_ns"].max())  # type: ignore[arg-type]
+    return Change(host={0: union(np.array([begin]), np.array([begin + 5_000_000]))})
+
+
+def test_a_long_launch_call_that_vanishes_holds_up_its_own_kernel_no_more(load: Load) -> None:
+    """B is launched at 50 and could begin 6 us later: it follows A, 1.5 us after its end."""
+    trace = load(first_use())
+    assert ends_us(replay_of(trace), without_the_call(trace)) == [100, 201.5]
+
+
+def test_work_that_ended_before_the_launch_call_returned_held_nothing_up(load: Load) -> None:
+    """C ends on stream 9 while the host still launches B: that B did not wait for it."""
+    trace = load(first_use().kernel("c", 20, 1_000, stream=9))
+    assert ends_us(replay_of(trace), without_the_call(trace)) == [100, 1010, 201.5]
+
+
 def test_unexplained_delays_are_told_apart(load: Load) -> None:
     """B was queued while A ran and began 400 us after it, for no reason in the file: 398.5 us are unexplained."""
     builder = (
@@ -170,7 +197,10 @@ def test_unchanged_it_is_the_record_and_removal_never_lengthens(seed: int, tmp_p
     assert (run.start_ns.tolist(), run.end_ns.tolist()) == recorded_times(replay)
     r = random.Random(seed)
     n, blocking = len(replay.schedule.work), int((replay.schedule.calls.blocking >= 0).sum())
+    first, last = int(run.start_ns.min(initial=0)), int(run.end_ns.max(initial=0))
+    begin = np.array([r.randint(first, last) for _ in range(3)])
     change = Change(
+        host={0: union(begin, begin + r.randint(0, 50_000))},
         at_once={i: r.randint(0, 3_000) for i in range(blocking) if r.random() < 0.5},
         durations={i: r.randint(0, 3_000) for i in range(n) if r.random() < 0.5},
         gaps={i: r.randint(-100, 3_000) for i in range(n) if r.random() < 0.3},
