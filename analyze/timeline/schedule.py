@@ -107,8 +107,9 @@ class Schedule:
 def build_schedule(trace: Trace, host: Host) -> Schedule:
     """The graph of a trace, over all of its devices and threads."""
     rows = trace.activities.filter("timed")
-    threads = group_threads(host, rows["launch_thread"].drop_nulls(), host.blocking["thread"])
-    calls, launch = _calls(rows, host.blocking, threads)
+    threads = group_threads(host, trace.threads, rows["launch_thread"].drop_nulls(), host.blocking["thread"])
+    processes = trace.threads["process"].cast(pl.String).fill_null("").gather(host.blocking["thread"])
+    calls, launch = _calls(rows, host.blocking.with_columns(process=processes), threads)
     work, gap, latency = _work(rows, launch, calls)
     return Schedule(calls, work, rows, threads, gap, latency)
 
@@ -148,8 +149,9 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
     """Per blocking call what it waited for, and what it lasted beyond.
 
     The file does not say what a call waits for. It is taken to be the activity that ended last inside the call, of
-    those launched before it.
+    those that its process launched before it.
     """
+    process, mine = rows["process"].cast(pl.String).fill_null("").to_list(), blocking["process"].to_list()
     ends = rows["end_ns"].to_numpy()
     launched = rows["launch_start_ns"].fill_null(-(2**62)).to_numpy()
     starts = rows["start_ns"].to_numpy()
@@ -163,7 +165,7 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
         for one in by_end[last::-1] if last >= 0 else ():
             if ends[one] <= begin[i]:
                 break
-            if launched[one] <= begin[i] and starts[one] < end[i]:
+            if launched[one] <= begin[i] and starts[one] < end[i] and process[one] == mine[i]:
                 found[i], rest[i] = one, end[i] - ends[one]
                 break
     return found, rest

@@ -128,6 +128,20 @@ def test_threads_side_by_side_do_not(load: Load) -> None:
     assert ends_us(replay_of(load(builder)), Change(durations={0: 15_000})) == [15, 80]
 
 
+def test_ranks_of_a_merged_file_do_not_wait_for_each_other(load: Load) -> None:
+    """X on rank 1's device ends last inside rank 0's wait, which waited for A all the same."""
+    builder = TraceBuilder()
+    for rank, call, start, dur in ((0, 0, 10, 50), (1, 1, 11, 52), (0, 75, 85, 20), (1, 90, 100, 7)):
+        place = {"device": 0, "stream": 7, "correlation": call + 1}
+        builder.row("cuda_runtime", "cudaLaunchKernel", call, 5, pid=f"[TP0{rank}] 83", correlation=call + 1)
+        builder.row("kernel", "k", start, dur, pid=f"[TP0{rank}] 0", tid=7, **place)
+    builder.row("cuda_runtime", "cudaStreamSynchronize", 10, 55, pid="[TP00] 83")
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change()) == [50, 53, 95, 97]
+    assert ends_us(replay, Change(durations={1: 10_000})) == [50, 11, 95, 97]
+    assert len(set(replay.schedule.threads.values())) == 2
+
+
 def test_a_copy_that_holds_its_call(load: Load) -> None:
     """The call ends with its copy; made asynchronous it takes 4 us, and the next launch follows at once."""
     builder = (
