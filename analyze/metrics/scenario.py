@@ -49,6 +49,7 @@ class Scenario:
         time_ns: their time added up.
         places: where they are, most time first.
         note: what the new times rest on, where they are not zero.
+        precision: what products would run in, where that is the change.
     """
 
     change: Change
@@ -56,6 +57,7 @@ class Scenario:
     time_ns: int
     places: tuple[Place, ...]
     note: str = ""
+    precision: str = ""
 
 
 @dataclass(frozen=True)
