@@ -34,7 +34,7 @@ RULE = Rule(
     unless="Shapes or control flow change from call to call, or Python between the launches needs their results.",
     measured=(
         "Replay with launch calls and the host time between them gone, as in one graph launch; waits, input work "
-        "and pauses over 1 ms stay."
+        "and pauses over 1 ms stay. At most all idle time; other ranks are taken to be as they were."
     ),
     check=check,
     costs=("launches",),
