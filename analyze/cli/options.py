@@ -62,7 +62,7 @@ class LimitType(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self,
         value: Any,
-        param: click.Parameter | None,
+        param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
     ) -> tuple[str, float]:
         """The rule and the share, refused before a long file is read."""

@@ -86,15 +86,24 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
     for section in page.sections:
         stats += [block for block in section.blocks if isinstance(block, Stat) and block.brief]
         for block in section.blocks:
+            if isinstance(block, Advice):
+                yield from _figures(stats, width)  # what the figures stand on comes before what to do about them
+                stats.clear()
             if isinstance(block, Advice) or (isinstance(block, Table) and block.brief and block.rows):
                 yield Text()
                 yield from _block(block, width)
             elif isinstance(block, Series) and block.brief:
                 yield from _block(block, width)
-    yield Text()
+    yield from _figures(stats, width) if stats else (Text(),)
+    yield from _closing(page, width)
+
+
+def _figures(stats: Sequence[Stat], width: int) -> Iterator[Text]:
+    """Lines of figures under an empty one."""
+    if stats:
+        yield Text()
     for stat in stats:
         yield from _block(stat, width)
-    yield from _closing(page, width)
 
 
 def _closing(page: Page, width: int) -> Iterator[Text]:

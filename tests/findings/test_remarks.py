@@ -1,0 +1,82 @@
+"""Findings without a saving: their texts with 0, 1 and huge values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from analyze.findings import RULES, Finding
+from analyze.findings.rule import Case
+from analyze.metrics import Measures
+from analyze.metrics.memory import MemoryUse
+from analyze.trace.recorded import read_recorded
+from tests.findings.test_rules import MANY, ONE, Replays, measures, scenario
+
+__all__ = ["measures"]  # the fixture
+HUGE = 10**15
+
+
+def remark(found: Measures, name: str, doubt: str = "", costs: tuple[str, ...] = ()) -> Finding:
+    bare = replace(found, savings=Replays({cost: scenario(note="", time_ns=HUGE) for cost in costs}, 0))  # type: ignore[arg-type]
+    outcome = next(rule for rule in RULES if rule.id == name).check(Case(bare, bare.devices[0], doubt, {}))
+    assert isinstance(outcome, Finding), outcome
+    assert outcome.saving is None
+    assert 1 <= len(outcome.title.split()) <= 8
+    assert outcome.seen.endswith(".")
+    assert not re.search(r"(?<![\d.,])1 (?:\w+ )?(?:\w+ )?" + MANY, outcome.seen), outcome.seen
+    assert not re.search(r"(?:[02-9]|\d\d|,\d{3}) " + ONE + r"\b(?!s| calls)", outcome.seen), outcome.seen
+    return outcome
+
+
+@pytest.mark.parametrize("batch", [None, 1, 10**6])
+@pytest.mark.parametrize("kernel_ns", [1, HUGE])
+def test_small_batch(measures: Measures, batch: int | None, kernel_ns: int) -> None:
+    symptoms = replace(measures.symptoms, kernel_ns=kernel_ns, underfilled_ns=kernel_ns)
+    found = replace(measures, symptoms=symptoms, recorded=read_recorded({"batch_size": batch}))
+    finding = remark(found, "small-batch")
+    assert "100.0% of kernel time" in finding.seen
+    assert ("at batch size" in finding.seen) is (batch is not None)
+
+
+@pytest.mark.parametrize("total", [1, 2**40])
+def test_memory_headroom(measures: Measures, total: int) -> None:
+    use = object.__new__(MemoryUse)
+    object.__setattr__(use, "device_type", 1)
+    object.__setattr__(use, "reserved_peak_bytes", total)
+    symptoms = replace(measures.symptoms, memory_bytes=total)
+    found = replace(measures, symptoms=symptoms, memory=replace(measures.memory, devices=(use,)))
+    assert "100.0%" in remark(found, "memory-headroom").title
+
+
+@pytest.mark.parametrize("reasons", [["power cap"], ["a" * 500, "b"] * 4])
+def test_clocks(measures: Measures, reasons: list[str]) -> None:
+    recorded = read_recorded({"gpu_state": {"unstable": reasons}})
+    remark(replace(measures, recorded=recorded), "clocks")
+
+
+@pytest.mark.parametrize("count", [1, 2, 10**9])
+def test_training_mode(measures: Measures, count: int) -> None:
+    for changes in ({"norm_kernels": count, "graph_ops": 0}, {"norm_kernels": 0, "graph_ops": count}):
+        symptoms = replace(measures.symptoms, backward=False, ops=count, **changes)
+        remark(replace(measures, symptoms=symptoms), "training-mode")
+
+
+@pytest.mark.parametrize(("launches", "unlinked"), [(1, 0), (1, 1), (10**9, 10**9)])
+def test_incomplete_records(measures: Measures, launches: int, unlinked: int) -> None:
+    figures = replace(measures.launches, launch_calls=launches, complete_calls=0, unlinked=unlinked, linked=0)
+    remark(replace(measures, launches=figures), "incomplete-records", doubt="The file is cut.")
+
+
+def test_profiler_stretch(measures: Measures) -> None:
+    block = {"latency": {"request_p50_ns": 1}, "profile": {"profiled_wall_ns": 10**9, "steps": 1}}
+    remark(replace(measures, recorded=read_recorded(block)), "profiler-overhead")
+
+
+@pytest.mark.parametrize(("rule", "cost"), [("fp32-gemm", "fp32-products"), ("precision-not-used", "asked-precision")])
+def test_products_on_a_gpu_whose_peaks_are_not_known(measures: Measures, rule: str, cost: str) -> None:
+    audit = replace(measures.precision, asked="tf32")
+    finding = remark(replace(measures, precision=audit), rule, costs=(cost,))
+    assert "is not stated" in finding.seen
+    assert finding.severity == "medium"
