@@ -159,3 +159,19 @@ def test_gradients_that_are_allowed_are_no_graph(numbers: tuple[int, ...], told:
         builder.row("cpu_op", "aten::linear", 10 * turn, 8, **{"Sequence number": number})
         builder.run("own", (10 * turn + 1, 4), (20 + 100 * turn, 99))
     assert ("training-mode" in found(judged(builder, tmp_path))) is told
+
+
+@pytest.mark.parametrize(("inside", "told"), [(True, False), (False, True)])
+def test_what_a_library_launches_around_its_kernel_is_not_fusible(inside: bool, told: bool, tmp_path: Path) -> None:
+    """Two transposes of 100 us before each convolution: its own, or those of ops that a compiler could join."""
+    builder, transpose = TraceBuilder(), "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true>(int)"
+    for number in range(10):
+        host, device = 40 * number, 10 + 610 * number
+        if inside:
+            builder.op("aten::cudnn_convolution", host, 30)
+        for turn, (name, length) in enumerate([(transpose, 100), (transpose, 100), (CONVOLUTION, 400)]):
+            start = host + 2 + 8 * turn
+            if not inside:
+                builder.op("aten::cudnn_convolution" if turn == 2 else "aten::contiguous", start - 1, 7)
+            builder.run(name, (start, 4), (device + 101 * turn, length))
+    assert ("fusible-chain" in found(judged(builder, tmp_path))) is told
