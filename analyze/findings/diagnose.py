@@ -12,7 +12,10 @@ from analyze.metrics import Measures
 from analyze.metrics.device_time import headline
 from analyze.settings import Definitions
 
-_TOGETHER = "Replay with the changes of all findings at once; their savings overlap and do not add up."
+_TOGETHER = (
+    "Replay with the changes of all findings at once. Their savings do not add up: some end the same idle time, and "
+    "some show only when another cost is gone."
+)
 
 
 def diagnose(
@@ -52,5 +55,6 @@ def _by_saving(finding: Finding) -> tuple[bool, int, int]:
 def _together(case: Case, costs: tuple[str, ...]) -> Saving | None:
     if not costs:
         return None
-    ns = case.measures.savings.saved_ns(*costs)
+    savings = case.measures.savings
+    ns = min(savings.saved_ns(*costs), case.device.idle_ns + savings.busy_ns(*costs))
     return Saving(ns, case.share(ns), bound=True, basis=_TOGETHER)

@@ -139,7 +139,9 @@ def _gap_sentence(device: DeviceTime, gaps: tuple[Gap, ...]) -> tuple[str, ...]:
     if not alike or total < _WORTH_TELLING * device.idle_ns:
         return ()
     longest, shortest = alike[0].length_ns, alike[-1].length_ns
-    span = duration(longest) if len(alike) == 1 else f"{duration(shortest)} to {duration(longest)} each"
+    span = duration(longest)
+    if len(alike) > 1:
+        span = f"{span} each" if duration(shortest) == span else f"{duration(shortest)} to {span} each"
     verb = "The longest gap takes" if len(alike) == 1 else f"The {len(alike)} longest gaps take"
     return (f"{verb} {span}, {percent(total / device.idle_ns)} of the idle time{_where(alike)}.",)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Outcome, Passed
@@ -13,7 +14,7 @@ from analyze.units import duration, percent, plural
 
 _LONGEST = 32
 _FRAME = re.compile(r"^.*\(\d+\): (\S+)")
-_WORTH_A_REMARK = 0.10  # of the window: time in slow products that is told though their saving is not known
+_WORTH_A_REMARK = 0.10  # of activity time: time in slow products that is told though their saving is not known
 
 
 def culprit(name: str) -> str:
@@ -45,19 +46,27 @@ def gaps_table(gaps: tuple[ShrunkGap, ...], device: DeviceTime) -> tuple[Table, 
     return (table,)
 
 
-def slower_products(case: Case, rule: Rule, title: str, what: str) -> Outcome:
-    """Products that could run in a faster precision; without known peaks, how long they take."""
+def slower_products(case: Case, rule: Rule, title: str, what: str, changes: Mapping[str, str] | None = None) -> Outcome:
+    """Products that could run in a faster precision; without known peaks, how long they take.
+
+    Args:
+        case: the case.
+        rule: the rule.
+        title: of the finding.
+        what: how they run now.
+        changes: the change by the precision that the GPU is faster in, where it is not the rule's own.
+    """
     scenario = case.measures.savings.scenario(rule.costs[0])
     if scenario is None:
         return Passed(rule.id, "none in the window")
-    share = case.share(scenario.time_ns)
+    share = scenario.time_ns / max(case.measures.fusion.total_ns, 1)
     seen = (
         f"{plural(scenario.count, 'GEMM or convolution kernel')} {what}: {duration(scenario.time_ns)}, "
-        f"{percent(share)} of the window."
+        f"{percent(share)} of activity time."
     )
     if not scenario.note:
         if share < _WORTH_A_REMARK:
-            return Passed(rule.id, f"{percent(share)} of the window; the GPU's peaks are not known")
+            return Passed(rule.id, f"{percent(share)} of activity time; the GPU's peaks are not known")
         unknown = (
             " What another precision would save is not stated: the GPU is not in gpus.toml, or is no faster in it."
         )
@@ -65,4 +74,5 @@ def slower_products(case: Case, rule: Rule, title: str, what: str) -> Outcome:
     cost = case.busy_cost(rule)
     if not isinstance(cost, Cost):
         return cost
-    return case.finding(rule, cost, title, f"{seen} {scenario.note}.")
+    change = (changes or {}).get(scenario.precision, "")
+    return case.finding(rule, cost, title, f"{seen} {scenario.note}.", change=change)

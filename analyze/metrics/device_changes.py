@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -53,7 +55,8 @@ def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> 
         return of_activities(rows, Change())
     new = np.rint(rows["dur_ns"].to_numpy() * (before / after)).astype(np.int64)
     note = f"{bench.gpu.name}: {before / _TERA:g} TFLOP/s in {used}, {after / _TERA:g} in {better}"
-    return of_activities(rows, bench.shortened(rows, new), note)
+    scenario = of_activities(rows, bench.shortened(rows, new), note)
+    return scenario and replace(scenario, precision=better)
 
 
 def unfused_attention(bench: Bench) -> Scenario | None:
@@ -120,10 +123,12 @@ def dropout(bench: Bench) -> Scenario | None:
 
 
 def short_kernels(bench: Bench) -> Scenario | None:
-    """The gaps between short kernels that follow each other on a stream."""
+    """The gaps between short kernels that follow each other on a stream; of long ones only what a gap usually takes."""
     work, limit = bench.schedule.work, bench.definitions.short_kernel_ns
     kernel = bench.schedule.activities["kind"].cast(pl.String).to_numpy() == "kernel"
     short = kernel & (work.dur_ns < limit)
     follows = short & (work.before != NONE) & np.append(short, False)[work.before]
     rows = bench.rows.filter(pl.Series(follows).gather(bench.rows["at"])) if bench.rows.height else bench.rows
-    return of_activities(rows, Change(gaps=dict.fromkeys(rows["at"].to_list(), 0)))
+    at = rows["at"].to_numpy()
+    rest = np.maximum(work.gap_ns[at] - bench.schedule.device_gap_ns, 0)
+    return of_activities(rows, Change(gaps=dict(zip(at.tolist(), rest.tolist(), strict=True))))

@@ -219,9 +219,12 @@ def chain_links(trace: Trace, found: Attribution) -> pl.DataFrame:
     """The kernels of all chains with the number of their chain, `run`.
 
     On each stream, kernels of a chain follow each other without any other activity between them, and what comes
-    before and after is heavy.
+    before and after is heavy. What a library launches in one call with a heavy kernel, such as the transposes around a
+    convolution, is part of that: no compiler fuses it.
     """
     heavy = pl.col("kernel") & pl.col("category").is_in(HEAVY)
+    own = pl.col("op").is_not_null() & (pl.len().over("launch") == 1)  # not what a graph launches all at once
+    heavy |= own & (heavy & own).any().over("call")
     light = pl.col("kernel") & pl.col("category").is_in(MEMORY_BOUND)
     stream = ["process", "device", "stream"]
     rows = (

@@ -19,6 +19,8 @@ _ALLOCATION = (
     r"^(cuda|hip)(Malloc|Free|HostAlloc|MallocHost|FreeHost|HostMalloc|HostFree|ExtMallocWithFlags)(Pitch|Managed|3D)?$"
     r"|^cu(MemAlloc|MemFree|MemMap|MemUnmap|MemCreate|MemRelease|MemSetAccess|MemAddressReserve)(_v\d)?$"
 )
+_CREATION = r"^(cuda|hip)(StreamCreate|EventCreate|SetDevice)|^cu(CtxCreate|ModuleLoad|LibraryLoad|StreamCreate)"
+_START_UP_NS = 100_000_000  # no call that only gets memory or makes a stream takes so long
 _LAZY = ("Lazy Function Loading", "Runtime Triggered Module Loading")
 _COMPILING = r"dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark|async_compile\.wait"
 
@@ -52,11 +54,11 @@ def _usual_call_ns(bench: Bench) -> int:
 
 
 def input_work(bench: Bench) -> Scenario | None:
-    """DataLoader work on launching threads, moved off them."""
+    """DataLoader work on launching threads, moved off them; what other threads load holds nothing up."""
     loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
     rows = timed_rows(pl.concat([bench.trace.ranges, bench.trace.ops.select(bench.trace.ranges.columns)]))
-    rows = rows.filter(matching(rows["name"], "(?i)dataloader"))
-    return _of_rows(bench, loading, rows)
+    rows = rows.filter(matching(rows["name"], "(?i)dataloader") & rows["thread"].is_in(list(loading)))
+    return _of_rows(bench, loading, _outermost(rows))
 
 
 def python_work(bench: Bench) -> Scenario | None:
@@ -108,18 +110,19 @@ def launch_work(bench: Bench) -> Scenario | None:
 
 
 def allocations(bench: Bench) -> Scenario | None:
-    """Calls that get memory from the driver or give it back."""
+    """Calls that get memory from the driver or give it back; start-up inside them is first use."""
     runtime = timed_rows(bench.trace.runtime)
-    return _of_calls(bench, runtime.filter(matching(runtime["name"], _ALLOCATION)))
+    calls = runtime.filter(matching(runtime["name"], _ALLOCATION))
+    return _of_calls(bench, calls.filter(~_starts_up(bench, calls)))
 
 
 def first_use(bench: Bench) -> Scenario | None:
-    """Long launch calls, module loading and compilation: what only the first iterations do."""
-    warm = _warm_intervals(bench)
-    if not len(warm):
-        return None
-    gone = dict.fromkeys(bench.schedule.threads, warm)
-    return _of_rows(bench, gone, _warm_rows(bench))
+    """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
+    threads = list(bench.schedule.threads)
+    rows = _warm_rows(bench).filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
+    gone = {t: _spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
+    gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
+    return _of_rows(bench, gone, _outermost(rows))
 
 
 def profiler_time(bench: Bench) -> Scenario | None:
@@ -132,26 +135,51 @@ def profiler_time(bench: Bench) -> Scenario | None:
 
 
 def _warm_rows(bench: Bench) -> pl.DataFrame:
+    """The rows of first use; `anywhere` where the file does not say on which thread."""
     name, columns = pl.col("name").cast(pl.String), ["start_ns", "dur_ns", "name", "thread"]
-    launching = timed_rows(bench.trace.runtime.filter(pl.col("dur_ns") > bench.definitions.long_gap_ns))
-    launching = launching.filter(name.str.contains(_LAUNCH_CALL))
+    calls = timed_rows(bench.trace.runtime)
+    start = calls["start_ns"].to_numpy()
+    recording = bench.host.profiler.covered_within(start, start + calls["dur_ns"].to_numpy())
+    long = pl.col("dur_ns") - pl.Series(recording, dtype=pl.Int64) > bench.definitions.long_gap_ns
+    launching = calls.filter(name.str.contains(_LAUNCH_CALL) & long)
+    starting = calls.filter(name.str.contains(f"{_ALLOCATION}|{_CREATION}")).pipe(
+        lambda found: found.filter(_starts_up(bench, found))
+    )
     lazy = timed_rows(bench.trace.overhead).filter(name.is_in(_LAZY)).with_columns(thread=pl.lit(0, pl.UInt32))
     compiling = timed_rows(bench.trace.ranges).filter(name.str.contains(_COMPILING))
-    return pl.concat([part.select(columns) for part in (launching, lazy, compiling)])
+    placed = pl.concat([part.select(columns) for part in (launching, starting, compiling)])
+    anywhere = pl.lit(value=True).alias("anywhere")
+    return pl.concat([placed.with_columns(~anywhere), lazy.select(*columns, anywhere)])
+
+
+def _starts_up(bench: Bench, calls: pl.DataFrame) -> pl.Series:
+    """Calls that take so long, beyond what the device runs meanwhile, that they start up the driver or a library."""
+    work = bench.schedule.work
+    busy = union(work.start_ns, work.start_ns + work.dur_ns)
+    start, dur = calls["start_ns"].to_numpy(), calls["dur_ns"].to_numpy()
+    return pl.Series(dur - busy.covered_within(start, start + dur) > _START_UP_NS, dtype=pl.Boolean)
 
 
 def _warm_intervals(bench: Bench) -> Intervals:
-    rows = _warm_rows(bench)
+    return _spans(_warm_rows(bench))
+
+
+def _spans(rows: pl.DataFrame) -> Intervals:
     start = rows["start_ns"].to_numpy()
     return union(start, start + rows["dur_ns"].to_numpy())
+
+
+def _outermost(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that lie in no other one of them on their thread, so that their durations add up to real time."""
+    rows = rows.sort("thread", "start_ns", "dur_ns", descending=[False, False, True], maintain_order=True)
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    return rows.filter((end > end.cum_max().shift().over("thread")).fill_null(value=True))
 
 
 def _of_calls(bench: Bench, rows: pl.DataFrame) -> Scenario | None:
     gone = {}
     for thread in rows["thread"].unique().to_list():
-        mine = rows.filter(pl.col("thread") == thread)
-        start = mine["start_ns"].to_numpy()
-        gone[int(thread)] = union(start, start + mine["dur_ns"].to_numpy())
+        gone[int(thread)] = _spans(rows.filter(pl.col("thread") == thread))
     return _of_rows(bench, gone, rows.filter(pl.col("thread").is_in(list(bench.schedule.threads))))
 
 

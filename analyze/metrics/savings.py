@@ -90,6 +90,13 @@ class Savings:
             most += _removed(work.dur_ns, change.durations) + _removed(work.gap_ns, change.gaps)
         return most
 
+    def busy_ns(self, *names: str) -> int:
+        """How much less the headline device would work, added up over its activities."""
+        if self._bench is None:
+            return 0
+        work, new = self._bench.schedule.work, self._joined(names).durations
+        return sum(max(int(work.dur_ns[at]) - ns, 0) for at, ns in new.items() if self._mine[at])
+
     def saved_ns(self, *names: str, after: tuple[str, ...] = ()) -> int:
         """What removing some costs together takes off the window, others being gone already; not below 0."""
         return max(self._window(after) - self._window((*after, *names)), 0)
@@ -99,13 +106,17 @@ class Savings:
             return 0
         key = tuple(sorted({name for name in names if self.scenario(name)}))
         if key not in self._windows:
-            change = Change()
-            for name in key:
-                scenario = self.scenario(name)
-                change = change | scenario.change if scenario else change
+            change = self._joined(key)
             run = self._replay.run(change) if change != Change() else self._recorded
             self._windows[key] = run.window_ns(self._mine)
         return self._windows[key]
+
+    def _joined(self, names: tuple[str, ...]) -> Change:
+        change = Change()
+        for name in names:
+            scenario = self.scenario(name)
+            change = change | scenario.change if scenario else change
+        return change
 
     @cached_property
     def deviation(self) -> float:
@@ -144,11 +155,7 @@ class Savings:
         if self._bench is None or self._line is None:
             return ()
         mine = np.flatnonzero(self._mine)
-        change = Change()
-        for name in names:
-            scenario = self.scenario(name)
-            change = change | scenario.change if scenario else change
-        before, after = self._recorded, self._replay.run(change)
+        before, after = self._recorded, self._replay.run(self._joined(names))
         idle = []
         for run in (before, after):
             start, reach = run.start_ns[mine], np.maximum.accumulate(run.end_ns[mine])

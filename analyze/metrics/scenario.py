@@ -51,6 +51,7 @@ class Scenario:
         time_ns: their time added up.
         places: where they are, most time first.
         note: what the new times rest on, where they are not zero.
+        precision: what products would run in, where that is the change.
     """
 
     change: Change
@@ -58,6 +59,7 @@ class Scenario:
     time_ns: int
     places: tuple[Place, ...]
     note: str = ""
+    precision: str = ""
 
 
 @dataclass(frozen=True)

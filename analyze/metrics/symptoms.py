@@ -43,6 +43,12 @@ def has_backward(trace: Trace) -> bool:
     return bool(matching(trace.ops["name"], _BACKWARD).any())
 
 
+def _graph_ops(trace: Trace) -> int:
+    """Ops that record a graph: where gradients are allowed but nothing requires one, all have the same number."""
+    numbers = trace.ops["sequence"].drop_nulls()
+    return len(numbers) if numbers.n_unique() > 1 else 0
+
+
 def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
     """The signs in the selection's kernels and the file's ops."""
     kernels = found.work.filter(pl.col("kind").cast(pl.String) == "kernel")
@@ -53,7 +59,7 @@ def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
         kernel_ns=told if told >= _ENOUGH * int(kernels["dur_ns"].sum()) else 0,
         underfilled_ns=int(sized.filter(pl.col("blocks") < pl.col("sms"))["dur_ns"].sum()),
         backward=has_backward(trace),
-        graph_ops=int(trace.ops["sequence"].is_not_null().sum()),
+        graph_ops=_graph_ops(trace),
         ops=trace.ops.height,
         norm_kernels=int(kernels["name"].cast(pl.String).str.contains(_TRAINING_NORM).sum()),
         memory_bytes=sizes.pop() if len(sizes) == 1 else 0,

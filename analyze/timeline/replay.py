@@ -158,7 +158,7 @@ class Replay:
         work = self.schedule.work
         unexplained = work.unexplained_ns if explained_only else np.zeros_like(work.unexplained_ns)
         gap = _least(work.gap_ns - np.where(work.by_launch, 0, unexplained), change.gaps)
-        latency = work.latency_ns - np.where(work.by_launch, unexplained, 0)
+        latency = self._latency(change) - np.where(work.by_launch, unexplained, 0)
         alone = (work.before == NONE) & (work.launch == NONE)
         follows = _of(dur, work.before, _NEVER) + np.where(work.before == NONE, 0, gap)
         return (
@@ -166,6 +166,17 @@ class Replay:
             np.where(work.launch == NONE, _NEVER, latency + _of(since, work.launch, 0)),
             _of(dur, work.across, _NEVER) + np.where(work.across == NONE, 0, work.across_ns),
         )
+
+    def _latency(self, change: Change) -> Int64:
+        """Per activity the delay behind its launch: a long launch call that vanishes holds up its own work no more."""
+        work, calls = self.schedule.work, self.schedule.calls
+        latency: Int64 = work.latency_ns.copy()
+        late = np.flatnonzero(work.by_launch)
+        for chain, gone in change.host.items():
+            mine = late[calls.chain[work.launch[late]] == chain]
+            inside = gone.covered_within(calls.time_ns[work.launch[mine]], work.call_end_ns[mine])
+            latency[mine] -= np.minimum(inside, np.maximum(latency[mine] - self.schedule.latency_ns, 0))
+        return latency
 
 
 def _of(values: Int64, rows: Int64, none: int) -> Int64:

@@ -64,6 +64,7 @@ class Work:
         across_ns: what must lie between that one's end and its start.
         unexplained_ns: how long it stood still for a reason that the file does not hold; part of `gap_ns`.
         by_launch: it is part of `latency_ns` instead: the stream was free.
+        call_end_ns: where the launch call's own part of `latency_ns` ends: its end, at most the start.
     """
 
     start_ns: Int64
@@ -76,6 +77,7 @@ class Work:
     across_ns: Int64
     unexplained_ns: Int64
     by_launch: Bool
+    call_end_ns: Int64
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -105,8 +107,9 @@ class Schedule:
 def build_schedule(trace: Trace, host: Host) -> Schedule:
     """The graph of a trace, over all of its devices and threads."""
     rows = trace.activities.filter("timed")
-    threads = group_threads(host, rows["launch_thread"].drop_nulls(), host.blocking["thread"])
-    calls, launch = _calls(rows, host.blocking, threads)
+    threads = group_threads(host, trace.threads, rows["launch_thread"].drop_nulls(), host.blocking["thread"])
+    processes = trace.threads["process"].cast(pl.String).fill_null("").gather(host.blocking["thread"])
+    calls, launch = _calls(rows, host.blocking.with_columns(process=processes), threads)
     work, gap, latency = _work(rows, launch, calls)
     return Schedule(calls, work, rows, threads, gap, latency)
 
@@ -146,8 +149,9 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
     """Per blocking call what it waited for, and what it lasted beyond.
 
     The file does not say what a call waits for. It is taken to be the activity that ended last inside the call, of
-    those launched before it.
+    those that its process launched before it.
     """
+    process, mine = rows["process"].cast(pl.String).fill_null("").to_list(), blocking["process"].to_list()
     ends = rows["end_ns"].to_numpy()
     launched = rows["launch_start_ns"].fill_null(-(2**62)).to_numpy()
     starts = rows["start_ns"].to_numpy()
@@ -161,7 +165,7 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
         for one in by_end[last::-1] if last >= 0 else ():
             if ends[one] <= begin[i]:
                 break
-            if launched[one] <= begin[i] and starts[one] < end[i]:
+            if launched[one] <= begin[i] and starts[one] < end[i] and process[one] == mine[i]:
                 found[i], rest[i] = one, end[i] - ends[one]
                 break
     return found, rest
@@ -186,6 +190,7 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     )
     late = np.where(known, start - expected, 0)
     since = np.where(before == NONE, expected, np.maximum(expected, free))
+    since = np.where(returned < start, np.maximum(since, returned), since)  # what ended earlier held nothing up
     across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
     across_ns = np.where(across == NONE, 0, start - end[across])
     alone = (late > 0) & (across == NONE)
@@ -199,8 +204,9 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     unexplained = np.where(by_stream & (launch != NONE), late, 0)
     inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
     unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
+    call_end = np.minimum(returned, start)
     return (
-        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch),
+        Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch, call_end),
         gap_typical,
         latency_typical,
     )

@@ -282,7 +282,8 @@ class _Program:
             self.wait_until = self.m.launch(NCCL, ns, grid=FULL, stream=SIDE, after=done + WAIT_NS) + WAIT_NS
 
     def _kernel(self, name: str, ns: int, call_ns: int | None = None) -> None:
-        self.m.launch(name, ns, grid=FULL, call_ns=call_ns, after=self.wait_until)
+        arrives = self.m.now + call_ns + WAIT_NS if call_ns else 0  # a module is loaded before its kernel is queued
+        self.m.launch(name, ns, grid=FULL, call_ns=call_ns, after=max(self.wait_until, arrives))
 
     def _copy(self, where: tuple[object, ...]) -> None:
         m, ns = self.m, self.plan.about(self.plan.amount["pageable-copy"], *where, "copy")

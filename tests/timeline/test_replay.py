@@ -128,6 +128,20 @@ def test_threads_side_by_side_do_not(load: Load) -> None:
     assert ends_us(replay_of(load(builder)), Change(durations={0: 15_000})) == [15, 80]
 
 
+def test_ranks_of_a_merged_file_do_not_wait_for_each_other(load: Load) -> None:
+    """X on rank 1's device ends last inside rank 0's wait, which waited for A all the same."""
+    builder = TraceBuilder()
+    for rank, call, start, dur in ((0, 0, 10, 50), (1, 1, 11, 52), (0, 75, 85, 20), (1, 90, 100, 7)):
+        place = {"device": 0, "stream": 7, "correlation": call + 1}
+        builder.row("cuda_runtime", "cudaLaunchKernel", call, 5, pid=f"[TP0{rank}] 83", correlation=call + 1)
+        builder.row("kernel", "k", start, dur, pid=f"[TP0{rank}] 0", tid=7, **place)
+    builder.row("cuda_runtime", "cudaStreamSynchronize", 10, 55, pid="[TP00] 83")
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change()) == [50, 53, 95, 97]
+    assert ends_us(replay, Change(durations={1: 10_000})) == [50, 11, 95, 97]
+    assert len(set(replay.schedule.threads.values())) == 2
+
+
 def test_a_copy_that_holds_its_call(load: Load) -> None:
     """The call ends with its copy; made asynchronous it takes 4 us, and the next launch follows at once."""
     builder = (
@@ -140,6 +154,33 @@ def test_a_copy_that_holds_its_call(load: Load) -> None:
     replay = replay_of(load(builder))
     assert ends_us(replay, Change(durations={0: 48_000})) == [48, 68]
     assert ends_us(replay, Change(at_once={0: 4_000})) == [88, 99.5]
+
+
+def first_use() -> TraceBuilder:
+    """The call that launches B loads a module for 5 ms, and B begins when it returns.
+
+    us         0  5  10    50                        5050 5053
+    host       launchA     launchB......................)
+    stream 7         A 100 us                             B 100 us
+    """
+    return TraceBuilder().run("a", (0, 5), (10, 100)).run("b", (50, 5_000), (5_053, 100))
+
+
+def without_the_call(trace: Trace) -> Change:
+    begin = int(trace.runtime["start_ns"].max())  # type: ignore[arg-type]
+    return Change(host={0: union(np.array([begin]), np.array([begin + 5_000_000]))})
+
+
+def test_a_long_launch_call_that_vanishes_holds_up_its_own_kernel_no_more(load: Load) -> None:
+    """B is launched at 50 and could begin 6 us later: it follows A, 1.5 us after its end."""
+    trace = load(first_use())
+    assert ends_us(replay_of(trace), without_the_call(trace)) == [100, 201.5]
+
+
+def test_work_that_ended_before_the_launch_call_returned_held_nothing_up(load: Load) -> None:
+    """C ends on stream 9 while the host still launches B: that B did not wait for it."""
+    trace = load(first_use().kernel("c", 20, 1_000, stream=9))
+    assert ends_us(replay_of(trace), without_the_call(trace)) == [100, 1010, 201.5]
 
 
 def test_unexplained_delays_are_told_apart(load: Load) -> None:
@@ -170,7 +211,10 @@ def test_unchanged_it_is_the_record_and_removal_never_lengthens(seed: int, tmp_p
     assert (run.start_ns.tolist(), run.end_ns.tolist()) == recorded_times(replay)
     r = random.Random(seed)
     n, blocking = len(replay.schedule.work), int((replay.schedule.calls.blocking >= 0).sum())
+    first, last = int(run.start_ns.min(initial=0)), int(run.end_ns.max(initial=0))
+    begin = np.array([r.randint(first, last) for _ in range(3)])
     change = Change(
+        host={0: union(begin, begin + r.randint(0, 50_000))},
         at_once={i: r.randint(0, 3_000) for i in range(blocking) if r.random() < 0.5},
         durations={i: r.randint(0, 3_000) for i in range(n) if r.random() < 0.5},
         gaps={i: r.randint(-100, 3_000) for i in range(n) if r.random() < 0.3},

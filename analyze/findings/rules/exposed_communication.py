@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
-from analyze.units import duration, percent, plural
+from analyze.findings.states import window_states
+from analyze.findings.verdict import state_percents
+from analyze.units import duration, plural
 
 
 def check(case: Case) -> Outcome:
@@ -12,10 +14,11 @@ def check(case: Case) -> Outcome:
     cost = case.busy_cost(RULE)
     if isinstance(cost, Passed | Unmeasured):
         return cost
+    share = state_percents(window_states(case.device))["communication"]
     seen = (
         f"{plural(cost.scenario.count, 'collective')}: {duration(cost.scenario.time_ns)}; "
         f"{duration(case.device.exposed_communication_ns)} of it, "
-        f"{percent(case.share(case.device.exposed_communication_ns))} of the window, has no computation beside it."
+        f"{share} of the window, has no computation beside it."
     )
     return case.finding(RULE, cost, "Collectives are not hidden by computation", seen)
 

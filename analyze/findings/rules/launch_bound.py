@@ -5,7 +5,8 @@ from __future__ import annotations
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.findings.states import window_states
-from analyze.units import duration, percent, plural
+from analyze.findings.verdict import state_percents
+from analyze.units import duration, plural
 
 
 def check(case: Case) -> Outcome:
@@ -13,11 +14,11 @@ def check(case: Case) -> Outcome:
     cost = case.idle_cost(RULE)
     if isinstance(cost, Passed | Unmeasured):
         return cost
-    state = next(s for s in window_states(case.device) if s.id == "launch-bound")
+    share = state_percents(window_states(case.device))["launch-bound"]
     launches = case.measures.launches
     per_launch = case.device.window_ns // max(launches.calls, 1)
     seen = (
-        f"The GPU idles for {percent(case.share(state.ns))} of the window while the host prepares and launches work: "
+        f"The GPU idles for {share} of the window while the host prepares and launches work: "
         f"{plural(launches.calls, 'launch', 'launches')}, one every {duration(per_launch)}, of work that takes "
         f"{duration(case.device.activity_sum_ns // max(case.device.activities, 1))} on average."
     )
@@ -34,7 +35,7 @@ RULE = Rule(
     unless="Shapes or control flow change from call to call, or Python between the launches needs their results.",
     measured=(
         "Replay with launch calls and the host time between them gone, as in one graph launch; waits, input work "
-        "and pauses over 1 ms stay."
+        "and pauses over 1 ms stay. At most all idle time; other ranks are taken to be as they were."
     ),
     check=check,
     costs=("launches",),

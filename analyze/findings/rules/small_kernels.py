@@ -28,7 +28,10 @@ RULE = Rule(
     why="The device needs one to two microseconds between two kernels, as long as such kernels run.",
     fix="torch.compile(model), foreach or fused optimizers, or larger tensors per call",
     unless="The kernels depend on a library that cannot fuse them.",
-    measured="Replay without the gap between two short kernels in a row; the kernels stay as long as they are.",
+    measured=(
+        "Replay without the gap between two short kernels in a row, of longer waits only what a gap usually takes; the "
+        "kernels stay as long as they are."
+    ),
     check=check,
     costs=("short-kernels",),
 )

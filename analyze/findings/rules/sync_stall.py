@@ -18,9 +18,10 @@ def check(case: Case) -> Outcome:
     seen = (
         f"{plural(cost.scenario.count, 'blocking call')} inside ops: {duration(cost.scenario.time_ns)} of host time. "
         f"Worst place: {place} ({plural(worst.count, 'call')}, {duration(worst.time_ns)}). "
-        f"Idle time right after blocking calls is {percent(case.share(case.device.exposed_sync_ns))} of the window; "
-        "the rest of the saving is the head start that the host loses."
+        f"Idle time right after blocking calls is {percent(case.share(case.device.exposed_sync_ns))} of the window"
     )
+    more = cost.saving is not None and cost.saving.ns > case.device.exposed_sync_ns
+    seen += "; the rest of the saving is the head start that the host loses." if more else "."
     title = f"Host waits for results in {culprit(worst.where or worst.name)}"
     gaps = gaps_table(case.measures.savings.gaps(*RULE.costs), case.device)
     return case.finding(RULE, cost, title, seen, evidence=gaps)

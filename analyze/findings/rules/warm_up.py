@@ -14,12 +14,12 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     worst = cost.scenario.places[0]
-    what = plural(cost.scenario.count, "long launch call, module load or compilation", _MANY)
+    what = plural(cost.scenario.count, "long call, module load or compilation", _MANY)
     seen = f"{what}: {duration(cost.scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
     return case.finding(RULE, cost, f"Warm-up is in the window: {culprit(worst.name)}", seen)
 
 
-_MANY = "long launch calls, module loads or compilations"
+_MANY = "long calls, module loads or compilations"
 
 RULE = Rule(
     id="warm-up",
@@ -29,7 +29,10 @@ RULE = Rule(
     why="It happens once, so the window is slower than what follows: figures per step are too high.",
     fix="schedule(wait=1, warmup=3, active=3), or analyze --steps without the first",
     unless="Start-up is what is to be measured.",
-    measured="Replay without launch calls over 1 ms, lazy loading and compilation.",
+    measured=(
+        "Replay without launch calls over 1 ms, lazy loading, compilation, and calls that take over 100 ms to get "
+        "memory or make a stream."
+    ),
     check=check,
     costs=("first-use",),
 )
