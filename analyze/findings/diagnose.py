@@ -34,7 +34,7 @@ def diagnose(
         reason = "no kernel, copy or memset with a time in the file"
         return Diagnosis(unmeasured=tuple(Unmeasured(rule.id, reason) for rule in RULES), limits=dict(limits or {}))
     case = Case(measures, device, doubt(measures, device, definitions, cut=cut), limits or {})
-    outcomes = [(rule, rule.check(case)) for rule in RULES]
+    outcomes = [(rule, rule.judge(case)) for rule in RULES]
     findings = [outcome for _, outcome in outcomes if isinstance(outcome, Finding)]
     told = [rule for rule, outcome in outcomes if isinstance(outcome, Finding) and outcome.saving]
     return Diagnosis(

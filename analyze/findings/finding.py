@@ -41,6 +41,7 @@ class Finding:
         change: the exact change.
         saving: what the change would save, None where the records cannot support a number.
         unless: when it does not apply.
+        link: documentation of what to change.
         evidence: the worst places.
     """
 
@@ -52,6 +53,7 @@ class Finding:
     change: str
     saving: Saving | None
     unless: str
+    link: str
     evidence: tuple[Table, ...]
 
 

@@ -32,10 +32,14 @@ class Rule:
         fix: the exact change.
         unless: when it does not apply.
         measured: how the cost is measured and the saving estimated, and what that ignores.
-        check: from a case to an outcome.
+        link: documentation of what to change.
+        tell: the finding of a cost that is worth telling.
+        check: from a case to an outcome, in place of `tell` where a rule asks for more than the cost.
         costs: the what-ifs (`metrics.savings.BUILDERS`) whose removal is its saving.
         after: what-ifs that are gone already when the saving is computed: they have the first claim on idle time that
             either could end.
+        idle: the cost is idle time: it is not judged where the records are in doubt, and never more than there is.
+        bound: the saving is an upper bound.
     """
 
     id: str
@@ -46,10 +50,22 @@ class Rule:
     fix: str
     unless: str
     measured: str
-    check: Callable[[Case], Outcome]
+    link: str
+    tell: Callable[[Case, Cost], Finding] | None = None
+    check: Callable[[Case], Outcome] | None = None
     of: str = "window"
     costs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    idle: bool = False
+    bound: bool = True
+
+    def judge(self, case: Case) -> Outcome:
+        """The outcome of the rule in a case."""
+        if self.check is not None:
+            return self.check(case)
+        assert self.tell is not None, "a rule tells its cost or checks its case"
+        cost = case.cost(self)
+        return self.tell(case, cost) if isinstance(cost, Cost) else cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +101,11 @@ class Case:
         """Share of the window."""
         return ns / self.device.window_ns if self.device.window_ns else 0.0
 
-    def idle_cost(self, rule: Rule, *, bound: bool = True) -> Cost | Passed | Unmeasured:
-        """A cost of idle time: not judged where the records are in doubt, and never more than the device idles."""
-        if self.doubt:
+    def cost(self, rule: Rule) -> Cost | Passed | Unmeasured:
+        """What the rule's what-ifs cost, if it is worth telling."""
+        if rule.idle and self.doubt:
             return Unmeasured(rule.id, self.doubt)
-        return self._replayed(rule, bound=bound, most_ns=self.device.idle_ns)
-
-    def busy_cost(self, rule: Rule, *, bound: bool = True) -> Cost | Passed | Unmeasured:
-        """A cost of busy time."""
-        return self._replayed(rule, bound=bound, most_ns=self.device.window_ns)
-
-    def _replayed(self, rule: Rule, *, bound: bool, most_ns: int) -> Cost | Passed | Unmeasured:
+        most_ns = self.device.idle_ns if rule.idle else self.device.window_ns
         savings = self.measures.savings
         found = [scenario for name in rule.costs if (scenario := savings.scenario(name))]
         if not found:
@@ -112,7 +122,7 @@ class Case:
             return Passed(rule.id, f"would save {percent(share)} of the window")
         basis = rule.measured
         freely = savings.saved_ns(*rule.costs, after=(*rule.after, *_FREELY)) if rule.costs != _FREELY else ns
-        if most_ns > self.device.idle_ns and freely > _HELD_BACK * ns:
+        if not rule.idle and freely > _HELD_BACK * ns:
             basis += (
                 " That is at the host's recorded pace, which the profiler slows: with launches that cost nothing it "
                 f"would be {duration(min(freely, most_ns))}."
@@ -120,7 +130,7 @@ class Case:
         if savings.deviation > DOUBTED:
             basis += f" The unchanged replay differs from the record by {percent(savings.deviation)} of the window."
         largest = max(found, key=lambda scenario: scenario.time_ns)
-        return Cost(largest, Saving(ns, share, bound, basis), severity(share))
+        return Cost(largest, Saving(ns, share, rule.bound, basis), severity(share))
 
     def finding(
         self, rule: Rule, cost: Cost, title: str, seen: str, *, change: str = "", evidence: tuple[Table, ...] = ()
@@ -135,6 +145,7 @@ class Case:
             change=change or rule.fix,
             saving=cost.saving,
             unless=rule.unless,
+            link=rule.link,
             evidence=(*self.places(cost.scenario.places), *evidence),
         )
 
@@ -149,6 +160,7 @@ class Case:
             change=change or rule.fix,
             saving=None,
             unless=rule.unless,
+            link=rule.link,
             evidence=(),
         )
 

@@ -71,7 +71,7 @@ def slower_products(case: Case, rule: Rule, title: str, what: str, changes: Mapp
             " What another precision would save is not stated: the GPU is not in gpus.toml, or is no faster in it."
         )
         return case.remark(rule, title, seen + unknown, "medium")
-    cost = case.busy_cost(rule)
+    cost = case.cost(rule)
     if not isinstance(cost, Cost):
         return cost
     change = (changes or {}).get(scenario.precision, "")

@@ -88,6 +88,7 @@ def _sections(rule: Rule, limits: Mapping[str, float] | None) -> Iterator[tuple[
     yield "How to fix", rule.fix
     yield "Does not apply when", rule.unless
     yield "How it is measured", rule.measured
+    yield "More", rule.link
     share = _limit(rule, limits)
     yield "Limit", f"{rule.of}." if share is None else f"{percent(share)} of the {rule.of}."
 

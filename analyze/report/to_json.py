@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
     AnyReport = Report | SnapshotReport | SnapshotComparison | Comparison | Lineup
 
+# What moves the cursor or turns text around stays an escape; JSON itself escapes only what is below a space.
+_UNSEEN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
 
 def render(report: AnyReport) -> str:
     """The report as indented JSON with a final newline. Contract: `tests/golden/report.schema.json`."""
-    return orjson.dumps(document(report), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
+    text = orjson.dumps(document(report), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def document(report: AnyReport) -> dict[str, Any]:

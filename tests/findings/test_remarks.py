@@ -20,7 +20,7 @@ HUGE = 10**15
 
 def remark(found: Measures, name: str, doubt: str = "", costs: tuple[str, ...] = ()) -> Finding:
     bare = replace(found, savings=Replays({cost: scenario(note="", time_ns=HUGE) for cost in costs}, 0))  # type: ignore[arg-type]
-    outcome = next(rule for rule in RULES if rule.id == name).check(Case(bare, bare.devices[0], doubt, {}))
+    outcome = next(rule for rule in RULES if rule.id == name).judge(Case(bare, bare.devices[0], doubt, {}))
     assert isinstance(outcome, Finding), outcome
     assert outcome.saving is None
     assert 1 <= len(outcome.title.split()) <= 8

@@ -97,6 +97,8 @@ def test_every_rule_is_documented(rule: Rule) -> None:
         assert text.endswith("."), (field, text)
         assert all(len(sentence.split()) <= 30 for sentence in text.split(". ")), (field, text)
     assert rule.fix
+    assert rule.link.startswith(("https://docs.pytorch.org/", "https://docs.nvidia.com/"))
+    assert (rule.tell is None) != (rule.check is None)
     assert "could try" not in rule.fix
 
 
@@ -104,15 +106,15 @@ def test_every_rule_is_documented(rule: Rule) -> None:
 def test_just_below_the_limit_nothing_is_said_and_at_it_the_finding_is_made(measures: Measures, rule: Rule) -> None:
     assert rule.limit is not None
     at = round(rule.limit * WINDOW)
-    below = rule.check(case(measures, rule, at - 1))
+    below = rule.judge(case(measures, rule, at - 1))
     assert isinstance(below, Passed), below
-    finding = rule.check(case(measures, rule, at))
+    finding = rule.judge(case(measures, rule, at))
     assert isinstance(finding, Finding)
     assert finding.id == rule.id
     assert finding.saving is not None
     assert (finding.saving.ns, finding.saving.share) == (at, rule.limit)
     assert finding.severity == "low"
-    stricter = rule.check(replace(case(measures, rule, at), limits={rule.id: 2 * rule.limit}))
+    stricter = rule.judge(replace(case(measures, rule, at), limits={rule.id: 2 * rule.limit}))
     assert isinstance(stricter, Passed)
 
 
@@ -125,7 +127,7 @@ def test_severity_is_by_the_share_of_the_window_only(share: float, level: str) -
 @pytest.mark.parametrize(("count", "time_ns"), [(1, 0), (1, 1), (2, 1_000), (10**7, 10**12)])
 @pytest.mark.parametrize("name", ["cudaStreamSynchronize", HOSTILE, "", "train.py(88): step"])
 def test_texts_with_0_1_and_huge_values(measures: Measures, rule: Rule, count: int, time_ns: int, name: str) -> None:
-    outcome = rule.check(case(measures, rule, WINDOW // 4, count=count, time_ns=time_ns, name=name))
+    outcome = rule.judge(case(measures, rule, WINDOW // 4, count=count, time_ns=time_ns, name=name))
     assert isinstance(outcome, Finding)
     assert 1 <= len(outcome.title.split()) <= 8, outcome.title
     assert len(outcome.title) <= 80
@@ -143,7 +145,7 @@ def test_texts_with_0_1_and_huge_values(measures: Measures, rule: Rule, count: i
 @pytest.mark.parametrize("rule", REPLAYED, ids=lambda rule: rule.id)
 def test_without_its_cost_a_rule_passes_or_says_what_is_missing(measures: Measures, rule: Rule) -> None:
     bare = replace(measures, savings=Replays({}, 0))  # type: ignore[arg-type]
-    outcome = rule.check(Case(bare, bare.devices[0], "", {}))
+    outcome = rule.judge(Case(bare, bare.devices[0], "", {}))
     assert isinstance(outcome, Passed | Unmeasured)
     assert outcome.reason
 
@@ -154,14 +156,14 @@ IDLE = ("input-wait", "sync-stall", "iteration-sync", "launch-bound", "pageable-
 @pytest.mark.parametrize("name", IDLE)
 def test_idle_time_is_not_judged_where_the_records_are_in_doubt(measures: Measures, name: str) -> None:
     rule = next(rule for rule in RULES if rule.id == name)
-    outcome = rule.check(case(measures, rule, WINDOW // 4, doubt="Device records incomplete."))
+    outcome = rule.judge(case(measures, rule, WINDOW // 4, doubt="Device records incomplete."))
     assert outcome == Unmeasured(name, "Device records incomplete.")
 
 
 @pytest.mark.parametrize("name", IDLE)
 def test_ending_idle_time_saves_no_more_than_there_is(measures: Measures, name: str) -> None:
     rule = next(rule for rule in RULES if rule.id == name)
-    outcome = rule.check(case(measures, rule, WINDOW))
+    outcome = rule.judge(case(measures, rule, WINDOW))
     assert isinstance(outcome, Finding)
     assert outcome.saving is not None
     assert outcome.saving.ns == WINDOW // 2
@@ -174,7 +176,7 @@ def test_deviation_of_the_replay(measures: Measures, deviation: float, said: boo
     rule = next(rule for rule in RULES if rule.id == "fusible-chain")
     made = case(measures, rule, WINDOW // 4)
     made.measures.savings.deviation = deviation  # type: ignore[misc]
-    outcome = rule.check(made)
+    outcome = rule.judge(made)
     if stated:
         assert isinstance(outcome, Finding)
         assert outcome.saving is not None
@@ -190,7 +192,7 @@ def by_id(name: str) -> Rule:
 
 def judged(measures: Measures, name: str) -> object:
     bare = replace(measures, savings=Replays({}, 0))  # type: ignore[arg-type]
-    return by_id(name).check(Case(bare, bare.devices[0], "", {}))
+    return by_id(name).judge(Case(bare, bare.devices[0], "", {}))
 
 
 @pytest.mark.parametrize(("underfilled", "kind"), [(499, Passed), (500, Finding), (0, Passed)])
@@ -247,8 +249,8 @@ def test_training_mode_without_dropout(measures: Measures, changes: dict[str, in
 def test_incomplete_records(measures: Measures) -> None:
     found = replace(measures, savings=Replays({}, 0))  # type: ignore[arg-type]
     rule = by_id("incomplete-records")
-    assert isinstance(rule.check(Case(found, found.devices[0], "", {})), Passed)
-    finding = rule.check(Case(found, found.devices[0], "The file is cut.", {}))
+    assert isinstance(rule.judge(Case(found, found.devices[0], "", {})), Passed)
+    finding = rule.judge(Case(found, found.devices[0], "The file is cut.", {}))
     assert isinstance(finding, Finding)
     assert (finding.severity, finding.saving) == ("high", None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,10 @@ def test_json_holds_the_required_keys(sample: Report) -> None:
     for device in found["devices"]:
         assert len(device["idle"]) == 10
         assert device["busy_ns"] + sum(device["idle"].values()) == device["window_ns"]
+
+
+def test_json_escapes_what_a_terminal_would_act_on(sample: Report) -> None:
+    hostile = replace(sample, trace=replace(sample.trace, name="a\x9b31mb\u202ec\u2028d\x1b[0m"))
+    text = render(hostile, "json")
+    assert json.loads(text)["trace"]["name"] == hostile.trace.name
+    assert not re.search("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\x1b]", text)

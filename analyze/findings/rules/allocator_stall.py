@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What would be saved without such calls."""
-    cost = case.idle_cost(RULE, bound=False)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     worst = cost.scenario.places[0]
     seen = (
         f"{plural(cost.scenario.count, 'call')} to the driver's allocator: {duration(cost.scenario.time_ns)} of host "
@@ -30,6 +27,9 @@ RULE = Rule(
     fix="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; no empty_cache() in loops",
     unless="The window holds the first iteration: the cache fills once, and the first call also makes the context.",
     measured="Replay without these calls; that cudaFree waits for the device is part of its recorded time.",
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    tell=tell,
+    idle=True,
+    bound=False,
     costs=("allocations",),
 )

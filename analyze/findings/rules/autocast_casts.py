@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What a model in half precision would save."""
-    cost = case.busy_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     steps = len(case.measures.steps)
     often = f" ({cost.scenario.count / steps:.3g} per step)" if steps > 1 else ""
     seen = f"{plural(cost.scenario.count, 'cast')} by autocast{often}: {duration(cost.scenario.time_ns)}."
@@ -27,6 +24,7 @@ RULE = Rule(
     fix="cast the model once: model.to(torch.bfloat16), without autocast",
     unless="The model is trained, and keeps its master weights in fp32.",
     measured="Replay without the kernels that change types inside ops that autocast serves.",
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/amp.html",
+    tell=tell,
     costs=("casts",),
 )

@@ -27,5 +27,6 @@ RULE = Rule(
     fix="nvidia-smi -lgc to lock clocks, a longer warm-up, an idle machine",
     unless="The deployment runs under the same conditions.",
     measured="Clock, temperature and throttle reasons that capture read before and after; their cost is not stated.",
+    link="https://docs.nvidia.com/deploy/nvidia-smi/",
     check=check,
 )

@@ -12,7 +12,7 @@ def check(case: Case) -> Outcome:
     savings = case.measures.savings
     if savings.scenario("communication") and savings.scenario("collective-waits") is None:
         return Unmeasured(RULE.id, "fewer than three steps, or collectives that differ from step to step")
-    cost = case.busy_cost(RULE)
+    cost = case.cost(RULE)
     if isinstance(cost, Passed | Unmeasured):
         return cost
     seen = (
@@ -31,6 +31,7 @@ RULE = Rule(
     fix="balance the ranks: compare their traces for the one that comes last",
     unless="The network itself is shared and its speed varies.",
     measured="Replay with every collective as short as the same launch in its shortest step.",
+    link="https://docs.pytorch.org/docs/stable/notes/ddp.html",
     check=check,
     costs=("collective-waits",),
 )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.states import window_states
 from analyze.findings.verdict import state_percents
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What would be saved if all of them were hidden."""
-    cost = case.busy_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     share = state_percents(window_states(case.device))["communication"]
     seen = (
         f"{plural(cost.scenario.count, 'collective')}: {duration(cost.scenario.time_ns)}; "
@@ -32,7 +29,8 @@ RULE = Rule(
     fix="larger DDP buckets, FSDP prefetching, a stream of its own",
     unless="What is sent is needed at once, as in tensor parallelism.",
     measured="Replay with collectives that take no time: an upper bound for hiding them all.",
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/notes/ddp.html",
+    tell=tell,
     costs=("communication",),
     after=("collective-waits",),
 )

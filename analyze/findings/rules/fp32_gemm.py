@@ -26,6 +26,7 @@ RULE = Rule(
     fix='torch.set_float32_matmul_precision("high"), cudnn.allow_tf32, or autocast to half precision',
     unless="The model needs full fp32 accuracy: check it. Small products are limited by memory or launches.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
+    link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
     check=check,
     costs=("fp32-products",),
 )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What one pass per chain would save."""
-    cost = case.busy_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     count = cost.scenario.count
     seen = (
         f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones: "
@@ -29,6 +26,7 @@ RULE = Rule(
     fix="torch.compile(model)",
     unless="A library kernel or a graph break separates them, or their shapes differ so that they cannot be one loop.",
     measured="Replay with every chain as long as its longest kernel, a pass over its largest tensors: an upper bound.",
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+    tell=tell,
     costs=("chains",),
 )

@@ -33,5 +33,6 @@ RULE = Rule(
     fix="record fewer steps after a warm-up step, and let the file be written to its end",
     unless="The missing launches were captured into a CUDA graph: the report then says so.",
     measured="Launch calls without an activity, the end of the file, and queued work that did not start.",
+    link="https://docs.pytorch.org/docs/stable/profiler.html",
     check=check,
 )

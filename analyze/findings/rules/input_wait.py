@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit, is_frame
 from analyze.units import duration, percent
 
 _PARTS = ("host_data_loading_ns", "host_other_ns")
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What would be saved if that work ran elsewhere."""
-    cost = case.idle_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     loading = case.measures.savings.scenario("input")
     loads = cost.scenario is loading
     frames = next((g.frame for g in case.measures.gaps if any(p in g.parts for p in _PARTS) and is_frame(g.frame)), ())
@@ -44,6 +41,8 @@ RULE = Rule(
     fix="DataLoader(num_workers=4, persistent_workers=True)",
     unless="The workers cannot keep up: n workers need at least 1/n of this time per step.",
     measured="Replay with DataLoader work and pauses over 1 ms gone from the launching threads.",
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/data.html",
+    tell=tell,
+    idle=True,
     costs=("input", "python"),
 )

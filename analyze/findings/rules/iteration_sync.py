@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What would be saved without explicit synchronisations."""
-    cost = case.idle_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     worst = cost.scenario.places[0]
     steps = len(case.measures.steps)
     often = f" ({cost.scenario.count / steps:.3g} per step)" if steps > 1 else ""
@@ -33,7 +30,9 @@ RULE = Rule(
     fix="no torch.cuda.synchronize() in the loop; time with CUDA events",
     unless="It stands there to measure: then the measured program is slower than the real one.",
     measured="Replay with these calls returning at once; what input work hides is not counted.",
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    tell=tell,
+    idle=True,
     costs=("explicit-waits",),
     after=("input", "python"),
 )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.states import window_states
 from analyze.findings.verdict import state_percents
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What one graph launch in place of many launch calls would save."""
-    cost = case.idle_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     share = state_percents(window_states(case.device))["launch-bound"]
     launches = case.measures.launches
     per_launch = case.device.window_ns // max(launches.calls, 1)
@@ -37,7 +34,9 @@ RULE = Rule(
         "Replay with launch calls and the host time between them gone, as in one graph launch; waits, input work "
         "and pauses over 1 ms stay. At most all idle time; other ranks are taken to be as they were."
     ),
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    tell=tell,
+    idle=True,
     costs=("launches",),
     after=("input", "python", "allocations"),
 )

@@ -32,5 +32,6 @@ RULE = Rule(
     fix="a smaller batch or activation checkpointing; record a memory snapshot",
     unless="Sizes never change.",
     measured="Peak of reserved memory in the profiler's memory events against the device's total; a risk has no time.",
+    link="https://docs.pytorch.org/docs/stable/torch_cuda_memory.html",
     check=check,
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What would be saved if copies to the device were asynchronous."""
-    cost = case.idle_cost(RULE, bound=False)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     worst = cost.scenario.places[0]
     place = worst.where or worst.name
     seen = (
@@ -32,7 +29,10 @@ RULE = Rule(
     fix='pin_memory=True and tensor.to("cuda", non_blocking=True)',
     unless="The source buffer is changed right after the call.",
     measured="Replay with these calls as short as an ordinary launch; that pinned copies are faster is not counted.",
-    check=check,
+    link="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+    tell=tell,
+    idle=True,
+    bound=False,
     costs=("copies",),
     after=("input", "python"),
 )

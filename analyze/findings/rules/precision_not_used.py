@@ -25,6 +25,7 @@ RULE = Rule(
     fix="set both allow_tf32 switches; cast the whole model; sizes in multiples of 8",
     unless="The rest is attention or fp32 by design, such as a loss.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
+    link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
     check=check,
     costs=("asked-precision",),
 )

@@ -13,7 +13,7 @@ def check(case: Case) -> Outcome:
     """How much longer the run took because it was recorded."""
     recorded = case.measures.recorded
     stretch = recorded.stretch if recorded else None
-    cost = case.idle_cost(RULE, bound=False)
+    cost = case.cost(RULE)
     if not isinstance(cost, Passed | Unmeasured):
         seen = (
             f"The profiler's own rows take {duration(cost.scenario.time_ns)} of host time; the GPU idles for "
@@ -37,6 +37,9 @@ RULE = Rule(
     fix="record without stacks, shapes and memory; use capture's latency for totals",
     unless="The device is busy all the time: then the host's delay is hidden.",
     measured="Replay without the profiler's overhead rows; profiled against unprofiled time where capture has both.",
+    link="https://docs.pytorch.org/docs/stable/profiler.html",
     check=check,
+    idle=True,
+    bound=False,
     costs=("profiler",),
 )

@@ -33,5 +33,6 @@ RULE = Rule(
     fix="a larger batch; capture --batch-sweep finds where throughput stops growing",
     unless="Latency of one sample is what counts, or streams run side by side.",
     measured="Blocks of each grid against the device's multiprocessors; what a larger batch saves is not stated.",
+    link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     check=check,
 )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, percent
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What the gaps between short kernels cost."""
-    cost = case.busy_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     short, kernels = case.measures.launches.short_kernels, case.measures.launches.kernels
     seen = (
         f"Short kernels: {short:,} of {kernels:,} ({percent(short / max(kernels, 1))}). Right behind another short one "
@@ -32,6 +29,7 @@ RULE = Rule(
         "Replay without the gap between two short kernels in a row, of longer waits only what a gap usually takes; the "
         "kernels stay as long as they are."
     ),
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+    tell=tell,
     costs=("short-kernels",),
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit, gaps_table
 from analyze.units import duration, percent, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What would be saved if such waits returned at once."""
-    cost = case.idle_cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     worst = cost.scenario.places[0]
     place = worst.where or worst.name
     seen = (
@@ -39,7 +36,9 @@ RULE = Rule(
         "Replay with these calls returning at once; what input work hides is not counted. An upper bound where later "
         "launches depend on the result."
     ),
-    check=check,
+    link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    tell=tell,
+    idle=True,
     costs=("waits",),
     after=("input", "python"),
 )

@@ -18,7 +18,7 @@ def check(case: Case) -> Outcome:
 
 
 def _dropout(case: Case) -> Finding | None:
-    cost = case.busy_cost(RULE)
+    cost = case.cost(RULE)
     if isinstance(cost, Passed | Unmeasured):
         return None
     seen = (
@@ -51,6 +51,7 @@ RULE = Rule(
     fix="model.eval() and torch.inference_mode()",
     unless="The backward pass lies outside the recording.",
     measured="Replay without dropout kernels; the cost of recording a graph is host time that is not told apart.",
+    link="https://docs.pytorch.org/docs/stable/notes/autograd.html",
     check=check,
     costs=("dropout",),
 )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, percent, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What a fused kernel would save at most."""
-    cost = case.busy_cost(RULE, bound=False)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     total = max(case.measures.fusion.total_ns, 1)
     seen = (
         f"Softmax, masks and scaling of unfused attention: {plural(cost.scenario.count, 'kernel')}, "
@@ -33,6 +30,8 @@ RULE = Rule(
         "Replay without softmax, elementwise, reduction and dropout kernels of attention; its products stay. "
         "A fused kernel still computes the softmax, but no longer writes and reads the scores."
     ),
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+    tell=tell,
+    bound=False,
     costs=("attention",),
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
-from analyze.findings.rule import Case, Rule
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
 from analyze.units import duration, plural
 
 
-def check(case: Case) -> Outcome:
+def tell(case: Case, cost: Cost) -> Finding:
     """What the window would be without it."""
-    cost = case.idle_cost(RULE, bound=False)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
     worst = cost.scenario.places[0]
     what = plural(cost.scenario.count, "long call, module load or compilation", _MANY)
     seen = f"{what}: {duration(cost.scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
@@ -33,6 +30,9 @@ RULE = Rule(
         "Replay without launch calls over 1 ms, lazy loading, compilation, and calls that take over 100 ms to get "
         "memory or make a stream."
     ),
-    check=check,
+    link="https://docs.pytorch.org/docs/stable/profiler.html",
+    tell=tell,
+    idle=True,
+    bound=False,
     costs=("first-use",),
 )
