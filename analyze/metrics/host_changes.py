@@ -189,8 +189,12 @@ def _of_rows(bench: Bench, gone: dict[int, Intervals], rows: pl.DataFrame) -> Sc
         rows = rows.filter(pl.col("start_ns").is_between(*bench.within))
     if not rows.height or not any(len(g) for g in gone.values()):
         return None
-    frames = own_frames(bench.trace, rows["thread"], rows["start_ns"] + rows["dur_ns"] // 2)
-    named = rows.with_columns(where=pl.Series(frames, dtype=pl.String), time_ns="dur_ns")
+    middle = rows["start_ns"] + rows["dur_ns"] // 2
+    frames = own_frames(bench.trace, rows["thread"], middle)
+    ops = bench.trace.timed_ops.names(rows["thread"], middle).cast(pl.String)
+    ops = ops.set(ops == rows["name"].cast(pl.String), None)  # a row is not around itself
+    where = [frame or op or "" for frame, op in zip(frames, ops, strict=True)]
+    named = rows.with_columns(where=pl.Series(where, dtype=pl.String), time_ns="dur_ns")
     return Scenario(bench.host_change(gone), rows.height, int(rows["dur_ns"].sum()), places(named))
 
 
