@@ -69,7 +69,7 @@ class Savings:
         self._line = line
         self.window_ns = line.window_ns if line else 0
         self._scenarios: dict[str, Scenario | None] = {}
-        self._windows: dict[Change | tuple[str, ...], int] = {}
+        self._windows: dict[tuple[str, ...], int] = {}
 
     def scenario(self, name: str) -> Scenario | None:
         """The cost and its removal, None where the run has none of it."""

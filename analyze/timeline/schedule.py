@@ -198,9 +198,8 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     latency = np.where(by_launch, start - called, latency)
     by_stream = alone & ~by_launch
     gap = np.where(by_stream, start - free, gap)
-    delay = start - np.where(
-        before == NONE, returned, np.maximum(returned, free)
-    )  # of a launch that had returned, on a stream that was free
+    # How long an activity stood still after its launch had returned, on a stream that was free.
+    delay = start - np.where(before == NONE, returned, np.maximum(returned, free))
     unexplained = np.where(by_stream & (launch != NONE), late, 0)
     inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
     unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
