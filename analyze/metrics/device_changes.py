@@ -76,7 +76,7 @@ def fusible_chains(bench: Bench) -> Scenario | None:
     longest = links.with_columns(rank=pl.col("dur_ns").rank("ordinal", descending=True).over("run"))
     gone = longest.filter(pl.col("rank") > 1)
     scenario = of_activities(links, bench.without(gone))
-    return scenario and Scenario(scenario.change, int(links["run"].n_unique()), scenario.time_ns, scenario.places)
+    return scenario and replace(scenario, count=int(links["run"].n_unique()))
 
 
 def autocast_casts(bench: Bench) -> Scenario | None:

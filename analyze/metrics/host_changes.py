@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from analyze.metrics.first_use import ALLOCATION, starts_up
 from analyze.metrics.frames import own_frames
+from analyze.metrics.launches import LAUNCH_CALL
 from analyze.metrics.scenario import Bench, Scenario, places
 from analyze.timeline import Change, Intervals, intersect, join, subtract, union
 from analyze.timeline.host import ThreadStates
@@ -14,15 +16,6 @@ from analyze.timeline.schedule import NONE
 from analyze.trace import Timed, matching, timed_rows
 
 _SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
-_LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
-_ALLOCATION = (
-    r"^(cuda|hip)(Malloc|Free|HostAlloc|MallocHost|FreeHost|HostMalloc|HostFree|ExtMallocWithFlags)(Pitch|Managed|3D)?$"
-    r"|^cu(MemAlloc|MemFree|MemMap|MemUnmap|MemCreate|MemRelease|MemSetAccess|MemAddressReserve)(_v\d)?$"
-)
-_CREATION = r"^(cuda|hip)(StreamCreate|EventCreate|SetDevice)|^cu(CtxCreate|ModuleLoad|LibraryLoad|StreamCreate)"
-_START_UP_NS = 100_000_000  # no call that only gets memory or makes a stream takes so long
-_LAZY = ("Lazy Function Loading", "Runtime Triggered Module Loading")
-_COMPILING = r"dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark|async_compile\.wait"
 
 
 def waits(bench: Bench, kind: str) -> Scenario | None:
@@ -39,16 +32,15 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
     copying = calls["name"].str.contains("(?i)memcpy")
     remains = np.where(copying.to_numpy(), _usual_call_ns(bench), 0)
     change = Change(at_once=dict(zip(calls["row"].to_list(), remains.tolist(), strict=True)))
-    frames = own_frames(bench.trace, calls["thread"], calls["start_ns"])
-    where = [frame or trigger for frame, trigger in zip(frames, calls["trigger"], strict=True)]
-    rows = calls.with_columns(where=pl.Series(where, dtype=pl.String), time_ns="dur_ns")
+    where = _where(bench, calls["thread"], calls["start_ns"], calls["trigger"])
+    rows = calls.with_columns(where=where, time_ns="dur_ns")
     return Scenario(change, calls.height, int(calls["dur_ns"].sum()), places(rows))
 
 
 def _usual_call_ns(bench: Bench) -> int:
     """Median length of a launch call that does not block."""
     runtime = timed_rows(bench.trace.runtime)
-    launching = runtime.filter(matching(runtime["name"], _LAUNCH_CALL))
+    launching = runtime.filter(matching(runtime["name"], LAUNCH_CALL))
     middle = launching["dur_ns"].median()
     return int(middle) if isinstance(middle, int | float) else 0
 
@@ -56,15 +48,14 @@ def _usual_call_ns(bench: Bench) -> int:
 def input_work(bench: Bench) -> Scenario | None:
     """DataLoader work on launching threads, moved off them; what other threads load holds nothing up."""
     loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
-    rows = timed_rows(pl.concat([bench.trace.ranges, bench.trace.ops.select(bench.trace.ranges.columns)]))
-    rows = rows.filter(matching(rows["name"], "(?i)dataloader") & rows["thread"].is_in(list(loading)))
+    rows = timed_rows(bench.host.loading).filter(pl.col("thread").is_in(list(loading)))
     return _of_rows(bench, loading, _outermost(rows))
 
 
 def python_work(bench: Bench) -> Scenario | None:
     """Long stretches of the launching threads outside ops and API calls, moved off them."""
     calls, states = bench.schedule.calls, _chain_states(bench, _OP)
-    busy = join(_warm_intervals(bench), bench.host.profiler)
+    busy = join(_spans(bench.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, used in states.items():
         mine = (calls.chain == chain) & (calls.before != NONE)
@@ -82,23 +73,24 @@ def python_work(bench: Bench) -> Scenario | None:
     )
     if not rows.height:
         return None
-    frames = _around(bench, rows["thread"], rows["start_ns"] + rows["time_ns"] // 2)
-    named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=pl.Series(frames, dtype=pl.String))
+    middle = rows["start_ns"] + rows["time_ns"] // 2
+    ranges = bench.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
+    where = _where(bench, rows["thread"], middle, Timed(ranges).names(rows["thread"], middle))
+    named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=where)
     return Scenario(Change(host=gone), rows.height, int(rows["time_ns"].sum()), places(named))
 
 
-def _around(bench: Bench, thread: pl.Series, time_ns: pl.Series) -> list[str]:
-    """The program's own frame around each instant, else the innermost range that is no step."""
-    ranges = bench.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
-    names = Timed(ranges).names(thread, time_ns).cast(pl.String).to_list()
+def _where(bench: Bench, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Series) -> pl.Series:
+    """The program's own frame around each instant, else another name."""
     frames = own_frames(bench.trace, thread, time_ns)
-    return [frame or name or "" for frame, name in zip(frames, names, strict=True)]
+    names = otherwise.cast(pl.String)
+    return pl.Series([frame or name or "" for frame, name in zip(frames, names, strict=True)], dtype=pl.String)
 
 
 def launch_work(bench: Bench) -> Scenario | None:
     """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
     calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
-    kept = join(_warm_intervals(bench), bench.host.profiler)
+    kept = join(_spans(bench.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, loading in _chain_states(bench, _LOADING).items():
         mine = (calls.chain == chain) & (calls.before != NONE)
@@ -112,14 +104,14 @@ def launch_work(bench: Bench) -> Scenario | None:
 def allocations(bench: Bench) -> Scenario | None:
     """Calls that get memory from the driver or give it back; start-up inside them is first use."""
     runtime = timed_rows(bench.trace.runtime)
-    calls = runtime.filter(matching(runtime["name"], _ALLOCATION))
-    return _of_calls(bench, calls.filter(~_starts_up(bench, calls)))
+    calls = runtime.filter(matching(runtime["name"], ALLOCATION))
+    return _of_calls(bench, calls.filter(~starts_up(bench.schedule, calls)))
 
 
 def first_use(bench: Bench) -> Scenario | None:
     """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
     threads = list(bench.schedule.threads)
-    rows = _warm_rows(bench).filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
+    rows = bench.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
     gone = {t: _spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
     gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
     return _of_rows(bench, gone, _outermost(rows))
@@ -132,36 +124,6 @@ def profiler_time(bench: Bench) -> Scenario | None:
     gone = dict.fromkeys(bench.schedule.threads, bench.host.profiler)
     rows = bench.trace.overhead.with_columns(thread=pl.lit(0, pl.UInt32))
     return _of_rows(bench, gone, timed_rows(rows))
-
-
-def _warm_rows(bench: Bench) -> pl.DataFrame:
-    """The rows of first use; `anywhere` where the file does not say on which thread."""
-    name, columns = pl.col("name").cast(pl.String), ["start_ns", "dur_ns", "name", "thread"]
-    calls = timed_rows(bench.trace.runtime)
-    start = calls["start_ns"].to_numpy()
-    recording = bench.host.profiler.covered_within(start, start + calls["dur_ns"].to_numpy())
-    long = pl.col("dur_ns") - pl.Series(recording, dtype=pl.Int64) > bench.definitions.long_gap_ns
-    launching = calls.filter(name.str.contains(_LAUNCH_CALL) & long)
-    starting = calls.filter(name.str.contains(f"{_ALLOCATION}|{_CREATION}")).pipe(
-        lambda found: found.filter(_starts_up(bench, found))
-    )
-    lazy = timed_rows(bench.trace.overhead).filter(name.is_in(_LAZY)).with_columns(thread=pl.lit(0, pl.UInt32))
-    compiling = timed_rows(bench.trace.ranges).filter(name.str.contains(_COMPILING))
-    placed = pl.concat([part.select(columns) for part in (launching, starting, compiling)])
-    anywhere = pl.lit(value=True).alias("anywhere")
-    return pl.concat([placed.with_columns(~anywhere), lazy.select(*columns, anywhere)])
-
-
-def _starts_up(bench: Bench, calls: pl.DataFrame) -> pl.Series:
-    """Calls that take so long, beyond what the device runs meanwhile, that they start up the driver or a library."""
-    work = bench.schedule.work
-    busy = union(work.start_ns, work.start_ns + work.dur_ns)
-    start, dur = calls["start_ns"].to_numpy(), calls["dur_ns"].to_numpy()
-    return pl.Series(dur - busy.covered_within(start, start + dur) > _START_UP_NS, dtype=pl.Boolean)
-
-
-def _warm_intervals(bench: Bench) -> Intervals:
-    return _spans(_warm_rows(bench))
 
 
 def _spans(rows: pl.DataFrame) -> Intervals:
@@ -190,11 +152,9 @@ def _of_rows(bench: Bench, gone: dict[int, Intervals], rows: pl.DataFrame) -> Sc
     if not rows.height or not any(len(g) for g in gone.values()):
         return None
     middle = rows["start_ns"] + rows["dur_ns"] // 2
-    frames = own_frames(bench.trace, rows["thread"], middle)
     ops = bench.trace.timed_ops.names(rows["thread"], middle).cast(pl.String)
     ops = ops.set(ops == rows["name"].cast(pl.String), None)  # a row is not around itself
-    where = [frame or op or "" for frame, op in zip(frames, ops, strict=True)]
-    named = rows.with_columns(where=pl.Series(where, dtype=pl.String), time_ns="dur_ns")
+    named = rows.with_columns(where=_where(bench, rows["thread"], middle, ops), time_ns="dur_ns")
     return Scenario(bench.host_change(gone), rows.height, int(rows["dur_ns"].sum()), places(named))
 
 

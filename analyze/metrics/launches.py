@@ -13,7 +13,7 @@ from analyze.settings import Definitions
 from analyze.trace import Trace
 from analyze.units import duration, percent
 
-_LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
+LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
 _CALLS_LISTED = 12
 _CAPTURE_CALL = r"StreamBeginCapture|StreamEndCapture"
 
@@ -98,7 +98,7 @@ def measure_launches(
     calls = trace.runtime.with_row_index("launch")
     if within is not None:
         calls = calls.filter(pl.col("start_ns").is_between(*within))
-    launching = calls.filter(pl.col("name").cast(pl.String).str.contains(_LAUNCH_CALL))
+    launching = calls.filter(pl.col("name").cast(pl.String).str.contains(LAUNCH_CALL))
     recorded = launching.join(trace.activities.select("launch"), on="launch", how="semi")
     skew = (launches["start_ns"] - launches["first_start_ns"]).filter(launches["latency_ns"].is_null())
     idle = pl.col("idle_stream")

@@ -95,7 +95,7 @@ class Savings:
         if self._bench is None:
             return 0
         work, new = self._bench.schedule.work, self._joined(names).durations
-        return sum(max(int(work.dur_ns[at]) - ns, 0) for at, ns in new.items() if self._mine[at])
+        return _removed(np.where(self._mine, work.dur_ns, 0), new)
 
     def saved_ns(self, *names: str, after: tuple[str, ...] = ()) -> int:
         """What removing some costs together takes off the window, others being gone already; not below 0."""

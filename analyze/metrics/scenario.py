@@ -11,6 +11,7 @@ import polars as pl
 
 from analyze.gpus import Gpu
 from analyze.metrics.attribution import Attribution
+from analyze.metrics.first_use import first_use_rows
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
 from analyze.timeline.calls import OP
@@ -88,6 +89,11 @@ class Bench:
     def schedule(self) -> Schedule:
         """Who waits for whom, over all timed activities."""
         return build_schedule(self.trace, self.host)
+
+    @cached_property
+    def first_use(self) -> pl.DataFrame:
+        """What only the first iterations do, see `first_use_rows`."""
+        return first_use_rows(self.trace, self.host, self.schedule, self.definitions.long_gap_ns)
 
     @cached_property
     def rows(self) -> pl.DataFrame:

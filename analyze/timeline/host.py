@@ -39,16 +39,18 @@ class Host:
     Attributes:
         profiler: the profiler's own cost, on no thread in particular.
         blocking: blocking calls, see `find_blocking_calls`.
+        loading: ranges and ops of the DataLoader, schema `RANGES`.
     """
 
     def __init__(self, trace: Trace) -> None:
         name = pl.col("name").cast(pl.String)
         loading = pl.concat([trace.ranges, trace.ops.select(trace.ranges.columns)])
         self.blocking = find_blocking_calls(trace)
+        self.loading = loading.filter(matching(loading["name"], DATA_LOADING))
         self.profiler = _union(trace.overhead.filter(name.is_in(PROFILER_OVERHEAD)))
         self._tables = (
             self.blocking,
-            loading.filter(matching(loading["name"], DATA_LOADING)),
+            self.loading,
             trace.runtime,
             trace.ops.filter(~matching(trace.ops["name"], DATA_LOADING)),
         )
