@@ -25,7 +25,10 @@ RULE = Rule(
     why="Each of them reads and writes its tensors in memory; fused they would be read and written once.",
     fix="torch.compile(model)",
     unless="A library kernel or a graph break separates them, or their shapes differ so that they cannot be one loop.",
-    measured="Replay with every chain as long as its longest kernel, a pass over its largest tensors: an upper bound.",
+    measured=(
+        "Replay with every chain as long as its longest kernel, a pass over its largest tensors: an upper bound. "
+        "The host time of the ops that launched the others is gone too."
+    ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
     tell=tell,
     costs=("chains",),

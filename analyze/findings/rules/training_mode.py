@@ -50,7 +50,10 @@ RULE = Rule(
     why="Dropout and batch statistics change the results; a graph takes host time and keeps activations in memory.",
     fix="model.eval() and torch.inference_mode()",
     unless="The backward pass lies outside the recording.",
-    measured="Replay without dropout kernels; the cost of recording a graph is host time that is not told apart.",
+    measured=(
+        "Replay without dropout kernels and the host time of their ops; the cost of recording a graph is host time "
+        "that is not told apart."
+    ),
     link="https://docs.pytorch.org/docs/stable/notes/autograd.html",
     check=check,
     costs=("dropout",),

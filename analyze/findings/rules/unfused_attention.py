@@ -27,7 +27,8 @@ RULE = Rule(
     fix='F.scaled_dot_product_attention, attn_implementation="sdpa"',
     unless="The model returns attention weights, or its mask or head size keeps fused kernels out.",
     measured=(
-        "Replay without softmax, elementwise, reduction and dropout kernels of attention; its products stay. "
+        "Replay without softmax, elementwise, reduction and dropout kernels of attention, and the host time of their "
+        "ops; its products stay. "
         "A fused kernel still computes the softmax, but no longer writes and reads the scores."
     ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
