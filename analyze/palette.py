@@ -14,6 +14,7 @@ VERDICTS = {
     "input-bound": VERMILION,
     "sync-bound": VERMILION,
     "launch-bound": VERMILION,
+    "host-bound": VERMILION,
     "first-use": ORANGE,
     "mixed": ORANGE,
     "not-judged": PURPLE,

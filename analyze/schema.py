@@ -48,7 +48,7 @@ OPS: Schema = (
     Column("forward_thread", _INT, "of backward ops: the thread of their forward op, as the profiler numbers it"),
     Column("input_dims", _NAME, "input shapes as JSON text, null without record_shapes"),
     Column("input_types", _NAME, "input types as JSON text, null without record_shapes"),
-    Column("concrete_inputs", _NAME, "values of the arguments that are no tensors as JSON text, of convolutions only"),
+    Column("concrete_inputs", _NAME, "values of what is no tensor as JSON text, of convolutions and attention only"),
 )
 RUNTIME: Schema = (
     *_NAMED,

@@ -46,7 +46,7 @@ def test_gpu_annotations_are_no_work(report_of: Report) -> None:
     assert device["computation_ns"] == 200 * US
     assert device["exposed_communication_ns"] == 150 * US
     pair = report["overlap"][0]["pairs"][0]
-    assert (pair["overlapped_ns"], pair["hidden_share"]) == (50 * US, 0.25)
+    assert (pair["overlapped_ns"], pair["share_of_first"], pair["share_of_second"]) == (50 * US, 0.25, 0.25)
     assert device["idle"]["launch_delay_ns"] == 5 * US
     assert device["idle"]["launch_call_ns"] == 5 * US
 
@@ -71,7 +71,15 @@ def test_kernels_launched_before_recording(report_of: Report) -> None:
     assert (launches["queue_time_ns"]["n"], launches["queue_time_ns"]["p50_ns"]) == (2, (607 - 110) * US)
     assert launches["max_queue_depth"] == 2
     assert report["steps"] == [
-        {"name": "ProfilerStep#2", "wall_ns": 300 * US, "device_ns": 100 * US, "activities": 2, "edge": "only"}
+        {
+            "name": "ProfilerStep#2",
+            "time_ns": 102 * US,
+            "basis": "device",
+            "wall_ns": 300 * US,
+            "device_ns": 100 * US,
+            "activities": 2,
+            "edge": "only",
+        }
     ]
     assert report["blocking_calls"]["calls"] == 0, "the only one is the profiler's own"
     assert report["blocking_calls"]["profiler_final_ns"] == 305 * US

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import logging
 import os
 import sys
 import traceback
@@ -18,6 +19,7 @@ from analyze.cli.report_command import report_command
 from analyze.cli.rules_command import explain_command, rules_command
 from analyze.errors import GpuledgerError
 
+TOOL = "gpuledger"
 EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
 _EXAMPLES = """\b
 Examples:
@@ -69,6 +71,8 @@ def main() -> NoReturn:
     gc.disable()  # a run makes next to no cycles, and looking for them takes a tenth of its time
     atexit.register(gc.freeze)  # the last look, at exit, too: all memory goes with the process
     code: object = 0
+    if "--debug" in sys.argv:
+        _print_tracebacks()
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -94,6 +98,13 @@ def main() -> NoReturn:
             "Hint: run again with --debug for the traceback."
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_tracebacks() -> None:
+    """Print what parts of a report raised, while the rest of it is made."""
+    log = logging.getLogger(TOOL)
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.DEBUG)
 
 
 def _fail(message: str, code: int = EXIT_UNUSABLE) -> NoReturn:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analyze.findings.finding import SEVERITIES, Diagnosis, Finding, Passed, Saving, Unmeasured
-from analyze.findings.rule import Case
-from analyze.findings.rules import RULES, incomplete_records
+from analyze.findings.finding import SEVERITIES, Diagnosis, Finding, Outcome, Passed, Saving, Unmeasured
+from analyze.findings.rule import Case, Rule
+from analyze.findings.rules import RULES, host_lead, incomplete_records
 from analyze.findings.verdict import doubt
+from analyze.guard import INTERNAL, Guard
 from analyze.metrics import Measures
 from analyze.metrics.device_time import headline
 from analyze.settings import Definitions
@@ -16,6 +17,8 @@ _TOGETHER = (
     "Replay with the changes of all findings at once. Their savings do not add up: some end the same idle time, and "
     "some show only when another cost is gone."
 )
+
+_FIRST = (incomplete_records.RULE.id, host_lead.RULE.id)
 
 
 def diagnose(
@@ -29,27 +32,42 @@ def diagnose(
         cut: the file ends early.
         limits: limits by rule id where they are not the rules' own.
     """
-    device = headline(measures.devices)
-    if device is None or not device.window_ns:
+    guard, limits = Guard(), dict(limits or {})
+    case = guard.make("case", lambda: _case(measures, definitions, limits, cut=cut))
+    if case is None:
         reason = "no kernel, copy or memset with a time in the file"
-        return Diagnosis(unmeasured=tuple(Unmeasured(rule.id, reason) for rule in RULES), limits=dict(limits or {}))
-    case = Case(measures, device, doubt(measures, device, definitions, cut=cut), limits or {})
-    outcomes = [(rule, rule.judge(case)) for rule in RULES]
+        return Diagnosis(unmeasured=tuple(Unmeasured(rule.id, reason) for rule in RULES), limits=limits)
+    outcomes = [(rule, _asked(guard, rule, case)) for rule in RULES]
     findings = [outcome for _, outcome in outcomes if isinstance(outcome, Finding)]
     told = [rule for rule, outcome in outcomes if isinstance(outcome, Finding) and outcome.saving]
+    costs = tuple(name for rule in told for name in rule.costs)
     return Diagnosis(
         findings=tuple(sorted(findings, key=_by_saving)),
         passed=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Passed)),
         unmeasured=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Unmeasured)),
-        together=_together(case, tuple(name for rule in told for name in rule.costs)),
-        limits=dict(limits or {}),
+        together=guard.make_or("together", lambda: _together(case, costs), None),
+        limits=limits,
     )
 
 
-def _by_saving(finding: Finding) -> tuple[bool, int, int]:
-    """Trust first, then the largest saving; what has no number comes last, by severity."""
+def _case(measures: Measures, definitions: Definitions, limits: Mapping[str, float], *, cut: bool) -> Case | None:
+    """What rules judge, None without device time."""
+    device = headline(measures.devices)
+    if device is None or not device.window_ns:
+        return None
+    return Case(measures, device, doubt(measures, device, definitions, cut=cut), limits)
+
+
+def _asked(guard: Guard, rule: Rule, case: Case) -> Outcome:
+    """The outcome of a rule; one that raises could not be measured."""
+    return guard.make_or(rule.id, lambda: rule.judge(case), Unmeasured(rule.id, INTERNAL))
+
+
+def _by_saving(finding: Finding) -> tuple[int, int, int]:
+    """Trust first, what the window does not show next, then the largest saving; what has no number comes last."""
     saved = finding.saving.ns if finding.saving else 0
-    return finding.id != incomplete_records.RULE.id, -saved, SEVERITIES.index(finding.severity)
+    before = _FIRST.index(finding.id) if finding.id in _FIRST else len(_FIRST)
+    return before, -saved, SEVERITIES.index(finding.severity)
 
 
 def _together(case: Case, costs: tuple[str, ...]) -> Saving | None:

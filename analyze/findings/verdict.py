@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyze.findings.states import State, window_states
+from analyze.findings.step_verdict import lead_sentence, lead_state
 from analyze.metrics import DeviceTime, Gap, Measures
 from analyze.metrics.device_time import headline
 from analyze.metrics.records import ZERO_TOO_MANY
@@ -21,9 +22,10 @@ class Verdict:
     """The judgement in one word and a few sentences.
 
     Attributes:
-        id: compute-bound, communication-bound, copy-bound, input-bound, sync-bound, launch-bound, first-use, mixed,
-            not-judged or no-gpu-activity.
-        share: of the window in the state that names the verdict, 0 where none does.
+        id: compute-bound, communication-bound, copy-bound, input-bound, sync-bound, launch-bound, first-use,
+            host-bound, mixed, not-judged or no-gpu-activity.
+        share: of the window in the state that names the verdict, of the step where the window is a small part of a
+            lone step; 0 where no state does.
         sentences: the first is the verdict itself.
         rule: the rule that chose it.
     """
@@ -47,23 +49,28 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
         return _without_device(measures)
     states = window_states(device)
     doubted = doubt(measures, device, definitions, cut=cut)
-    judged = sorted((s for s in states if s.verdict and not (doubted and s.idle)), key=lambda s: -s.ns)
+    lead = measures.lead if measures.lead and measures.lead.speaks else None
+    whole, whole_ns = ("step", lead.step_ns) if lead else ("window", device.window_ns)
+    candidates = (*states, lead_state(lead)) if lead else states
+    judged = sorted((s for s in candidates if s.verdict and not (doubted and s.idle)), key=lambda s: -s.ns)
     first, second = judged[0], judged[1]
-    share = first.ns / device.window_ns
+    share = first.ns / whole_ns
     printed = state_percents(states)
+    of_whole = {s.id: percent(s.ns / whole_ns) for s in candidates} if lead else printed
     sentences = (
+        *((lead_sentence(lead),) if lead and not doubted else ()),
         _busy_sentence(device, printed),
         *_idle_sentences(device, states, printed, () if doubted else measures.gaps),
     )
     if share >= definitions.headline_share:
-        rule = f"{first.name} has {printed[first.id]} of the window, at least "
+        rule = f"{first.name} has {of_whole[first.id]} of the {whole}, at least "
         return Verdict(first.verdict, share, sentences, rule + percent(definitions.headline_share))
     if doubted:
         return Verdict(
             "not-judged", 0.0, (*sentences, doubted), "no judgement on idle time: the records do not support it"
         )
-    both = f"{first.name} {printed[first.id]} and {second.name} {printed[second.id]} of the window"
-    rule = f"no state has {percent(definitions.headline_share)} of the window; the largest two are named"
+    both = f"{first.name} {of_whole[first.id]} and {second.name} {of_whole[second.id]} of the {whole}"
+    rule = f"no state has {percent(definitions.headline_share)} of the {whole}; the largest two are named"
     return Verdict("mixed", share, (f"{both[0].upper()}{both[1:]}. {sentences[0]}", *sentences[1:]), rule)
 
 

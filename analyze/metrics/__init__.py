@@ -6,7 +6,7 @@ from analyze.metrics.launches import Launches
 from analyze.metrics.measures import Measures, measure
 from analyze.metrics.ops import HostSide, OpsView
 from analyze.metrics.stalls import Stalls
-from analyze.metrics.steps import Step, median_wall
+from analyze.metrics.steps import Step, step_times
 from analyze.metrics.work import Category
 
 __all__ = [
@@ -20,5 +20,5 @@ __all__ = [
     "Stalls",
     "Step",
     "measure",
-    "median_wall",
+    "step_times",
 ]

@@ -64,13 +64,7 @@ def python_work(bench: Bench) -> Scenario | None:
         long = free.end_ns - free.start_ns > bench.definitions.long_gap_ns
         gone[chain] = _inside(bench, Intervals(free.start_ns[long], free.end_ns[long]))
     thread = {chain: thread for thread, chain in sorted(bench.schedule.threads.items(), reverse=True)}
-    rows = pl.concat(
-        [
-            pl.DataFrame({"start_ns": g.start_ns, "time_ns": g.end_ns - g.start_ns, "thread": [thread[c]] * len(g)})
-            for c, g in gone.items()
-        ]
-        or [pl.DataFrame(schema={"start_ns": pl.Int64, "time_ns": pl.Int64, "thread": pl.Int64})]
-    )
+    rows = pl.concat([pl.DataFrame(schema=_STRETCHES), *(_stretches(thread[c], g) for c, g in gone.items())])
     if not rows.height:
         return None
     middle = rows["start_ns"] + rows["time_ns"] // 2
@@ -78,6 +72,15 @@ def python_work(bench: Bench) -> Scenario | None:
     where = _where(bench, rows["thread"], middle, Timed(ranges).names(rows["thread"], middle))
     named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=where)
     return Scenario(Change(host=gone), rows.height, int(rows["time_ns"].sum()), places(named))
+
+
+_STRETCHES = {"start_ns": pl.Int64, "time_ns": pl.Int64, "thread": pl.Int64}
+
+
+def _stretches(thread: int, gone: Intervals) -> pl.DataFrame:
+    """Stretches of one thread, none perhaps: it may never pause."""
+    columns = {"start_ns": gone.start_ns, "time_ns": gone.end_ns - gone.start_ns, "thread": [thread] * len(gone)}
+    return pl.DataFrame(columns, schema=_STRETCHES)
 
 
 def _where(bench: Bench, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Series) -> pl.Series:

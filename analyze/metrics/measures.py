@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from analyze.gpus import Gpu
+from analyze.guard import Guard, require
 from analyze.metrics.attribution import Attribution, attribute
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
@@ -29,7 +31,7 @@ from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.symptoms import Symptoms, measure_symptoms
 from analyze.metrics.trust import Trust, measure_trust
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
-from analyze.notes import Notice
+from analyze.notes import Notice, NotMeasured
 from analyze.settings import Definitions
 from analyze.timeline import (
     CallTree,
@@ -76,6 +78,7 @@ class Measures:
         symptoms: what rules judge without a replay.
         trust: what the headline device's figures stand on, None without one.
         recorded: what `capture` stored in the file, None in other files.
+        absent: what could not be measured for an internal error: asking for it raises `AbsentError`.
     """
 
     selection: str
@@ -102,6 +105,7 @@ class Measures:
     symptoms: Symptoms
     recorded: Recorded | None
     trust: Trust | None
+    absent: tuple[NotMeasured, ...] = ()
 
 
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
@@ -111,48 +115,88 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         SelectionError: no such steps or range.
     """
     selection = select(trace, wish)
-    within = selection.host_interval
-    host = Host(trace)
-    lines = device_timelines(trace.activities, selection.activities)
-    gaps = [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines]
-    devices = _devices(trace, lines, gaps, definitions)
-    launches = measure_launches(trace, selection.activities, within, definitions)
-    work = _numbered(attribute(trace, CallTree.of(trace), selection.activities), trace, selection)
-    purpose = measure_purpose(work)
-    main = headline(devices)
-    gpu = gpu_of(trace, main.id if main else None)
-    memory = measure_memory(trace, within, definitions.top)
-    zeros = zero_share(trace)
-    final = find_final_sync(trace, host.blocking, definitions)
-    odd = find_notices(trace, selection, devices, launches, definitions, zeros)
-    notices = (*odd, *purpose.notices(), *memory.notices())
-    bench = Bench(trace, host, work, gpu, definitions, within, final) if main else None
-    return Measures(
+    within, guard = selection.host_interval, Guard()
+    make = guard.make
+    host = make("host-states", lambda: Host(trace))
+    lines = make("timelines", lambda: device_timelines(trace.activities, selection.activities))
+    gaps = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+    devices = make("devices", lambda: _devices(trace, lines, gaps, definitions))
+    main = make("headline", lambda: headline(devices))
+    launches = make("launches", lambda: measure_launches(trace, selection.activities, within, definitions))
+    work = make("attribution", lambda: _work(trace, selection))
+    purpose = make("purpose", lambda: measure_purpose(work))
+    gpu = make("gpu", lambda: gpu_of(trace, main.id if main else None))
+    memory = make("memory", lambda: measure_memory(trace, within, definitions.top))
+    zeros = make("zero_share", lambda: zero_share(trace))
+    final = make("final-sync", lambda: find_final_sync(trace, host.blocking, definitions))
+    odd = make("notices", lambda: find_notices(trace, selection, devices, launches, definitions, zeros))
+    notices = _notices(odd, purpose, memory)
+    flags, cut = trace.metadata.flags, trace.recording.cut
+    measures = Measures(
         selection=selection.label,
         devices=devices,
-        overlaps=tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True)),
+        overlaps=make("overlaps", lambda: _overlaps(lines, devices)),
         launches=launches,
-        stalls=measure_stalls(trace, host, _together(gaps), _busy(lines), within, final),
-        categories=measure_categories(lines),
-        kernels=measure_kernels(lines),
+        stalls=make("stalls", lambda: measure_stalls(trace, host, _together(gaps), _busy(lines), within, final)),
+        categories=make("categories", lambda: measure_categories(lines)),
+        kernels=make("kernels", lambda: measure_kernels(lines)),
         purpose=purpose,
-        modules=measure_modules(work),
-        precision=measure_precision(trace, work, gpu),
-        roofline=measure_roofline(trace, work, gpu, definitions.short_kernel_ns),
-        fusion=measure_fusion(trace, work),
+        modules=make("modules", lambda: measure_modules(work)),
+        precision=make("precision", lambda: measure_precision(trace, work, gpu)),
+        roofline=make("roofline", lambda: measure_roofline(trace, work, gpu, definitions.short_kernel_ns)),
+        fusion=make("fusion", lambda: measure_fusion(trace, work)),
         memory=memory,
-        gaps=largest_gaps(trace, lines, gaps, definitions.top),
-        steps=measure_steps(selection),
-        by_step=_by_step(trace, selection, lines, gaps, _own_calls(host, final), definitions),
-        host=measure_host(trace, work, within, view or OpsView()),
+        gaps=make("gaps", lambda: largest_gaps(trace, lines, gaps, definitions.top)),
+        steps=make("steps", lambda: measure_steps(trace, selection)),
+        by_step=make("by_step", lambda: _by_step(trace, selection, lines, gaps, _own_calls(host, final), definitions)),
+        host=make("host", lambda: measure_host(trace, work, within, view or OpsView())),
         notices=notices,
-        trust=measure_trust(main, launches, notices, trace.metadata.flags, cut=trace.recording.cut),
+        trust=make("trust", lambda: measure_trust(main, launches, notices, flags, cut=cut)),
         zero_share=zeros,
-        symptoms=measure_symptoms(trace, work),
+        symptoms=make("symptoms", lambda: measure_symptoms(trace, work)),
         recorded=trace.metadata.recorded,
-        savings=Savings(bench, lines[devices.index(main)] if main else None),
-        lead=measure_lead(trace, host, selection, min((d.window_start_ns for d in devices), default=None)),
+        savings=make("savings", lambda: _savings(trace, host, work, gpu, definitions, within, final, lines, devices)),
+        lead=make("lead", lambda: measure_lead(trace, host, selection, devices)),
     )
+    return replace(measures, absent=guard.not_measured())
+
+
+def _notices(odd: tuple[Notice, ...], purpose: Purpose, memory: Memory) -> tuple[Notice, ...]:
+    """What was odd, as far as it could be measured."""
+    guard = Guard()
+    return (
+        *guard.make_or("odd rows", lambda: tuple(odd), ()),
+        *guard.make_or("purpose", lambda: tuple(purpose.notices()), ()),
+        *guard.make_or("memory", lambda: tuple(memory.notices()), ()),
+    )
+
+
+def _work(trace: Trace, selection: Selection) -> Attribution:
+    """The selected activities with op and purpose."""
+    return _numbered(attribute(trace, CallTree.of(trace), selection.activities), trace, selection)
+
+
+def _overlaps(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> tuple[Overlap, ...]:
+    return tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True))
+
+
+def _savings(
+    trace: Trace,
+    host: Host,
+    work: Attribution,
+    gpu: Gpu | None,
+    definitions: Definitions,
+    within: tuple[int, int] | None,
+    final: int | None,
+    lines: list[DeviceTimeline],
+    devices: tuple[DeviceTime, ...],
+) -> Savings:
+    """What-ifs on the headline device, replayed when asked for."""
+    require(host, work, gpu, final)
+    main = headline(devices)
+    if main is None:
+        return Savings(None, None)
+    return Savings(Bench(trace, host, work, gpu, definitions, within, final), lines[devices.index(main)])
 
 
 def _devices(

@@ -69,7 +69,8 @@ def measure_modules(found: Attribution) -> tuple[Module, ...]:
             "own": own[calls],
             "total": _with_inner(own[calls], parent),
             "backward": _with_inner(backward[calls], parent),
-        }
+        },
+        schema_overrides={"class": pl.String},
     )
     return _grouped(_placed(frame), found.total_ns)
 

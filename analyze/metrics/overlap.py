@@ -13,6 +13,8 @@ from analyze.metrics.device_time import DeviceTime
 from analyze.timeline import CLASSES, DeviceTimeline, intersect, union
 from analyze.units import duration, percent
 
+_PLURALS = {"copy": "copies"}
+
 
 @dataclass(frozen=True, slots=True)
 class StreamTime:
@@ -37,13 +39,15 @@ class PairOverlap:
         first: one of computation, communication, copy.
         second: another.
         overlapped_ns: both run.
-        hidden_share: of the smaller one's time, 0..1.
+        share_of_first: of the first one's time, 0..1.
+        share_of_second: of the second one's time, 0..1: what the first hides of it.
     """
 
     first: str
     second: str
     overlapped_ns: int
-    hidden_share: float
+    share_of_first: float
+    share_of_second: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,9 @@ def _pairs(line: DeviceTimeline) -> list[PairOverlap]:
     pairs = []
     for (i, first), (j, second) in combinations(enumerate(CLASSES), 2):
         a, b = line.by_class[i], line.by_class[j]
-        smaller = min(a.total_ns, b.total_ns)
-        if smaller:
+        if a.total_ns and b.total_ns:
             both = intersect(a, b).total_ns
-            pairs.append(PairOverlap(first, second, both, both / smaller))
+            pairs.append(PairOverlap(first, second, both, both / a.total_ns, both / b.total_ns))
     return pairs
 
 
@@ -99,7 +102,7 @@ def section(overlap: Overlap, device: DeviceTime) -> Section:
         text = f"two or more at once for {duration(overlap.concurrent_ns)}, {share} of window; parallelism "
         text += f"{overlap.parallelism or 1:.2f}"
     hidden = [
-        f"{pair.second} beside {pair.first}: {percent(pair.hidden_share)} hidden"
+        f"{pair.first} hides {percent(pair.share_of_second)} of {_PLURALS.get(pair.second, pair.second)}"
         for pair in overlap.pairs
         if pair.overlapped_ns
     ]

@@ -147,7 +147,9 @@ def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, npt.NDArray[n
         for name, *texts in distinct.iter_rows()
         for inputs in [read_inputs(*texts)]
     ]
-    marks = distinct.with_columns(pl.Series(name, [k[i] for k in known]) for i, name in enumerate(("flops", "bytes")))
+    marks = distinct.with_columns(
+        pl.Series(name, [k[i] for k in known], dtype=pl.Boolean) for i, name in enumerate(("flops", "bytes"))
+    )
     joined = trace.ops.select("name", *_INPUTS).join(
         marks, on=["name", *_INPUTS], how="left", maintain_order="left", nulls_equal=True
     )
@@ -259,7 +261,7 @@ def section(roofline: Roofline) -> Section:
         ),
         note=(
             "2MNK for products, 2 per output element and weight for convolutions and as much per gradient of one, "
-            "4BHNNd for attention forward, dense. "
+            "4BHNNd for attention forward, half of it where it was recorded as causal. "
             f"Peaks in the precision that ran, {peaks}. Limited by neither: below a fifth of both peaks."
         ),
         total=len(computing),

@@ -101,6 +101,14 @@ _CONVOLUTIONS = {
 }
 # Where the flag of a transposed one stands, and its output padding.
 _TRANSPOSED = {"aten::convolution": (6, 7), "aten::_convolution": (6, 7)}
+# Where `is_causal` stands among the arguments of an attention op.
+_CAUSAL_USUALLY = 5
+_CAUSAL_FLAG = {
+    "aten::_scaled_dot_product_flash_attention": 4,
+    "aten::_scaled_dot_product_flash_attention_for_cpu": 4,
+    "aten::_scaled_dot_product_efficient_attention": 6,
+    "aten::_scaled_dot_product_cudnn_attention": 6,
+}
 _CONVOLUTION_BACKWARD = "aten::convolution_backward"
 _BACKWARD_FLAG, _BACKWARD_MASK = 7, 10  # its arguments begin with gradient, input, weight
 
@@ -110,7 +118,7 @@ def flops_of(op: str, inputs: Inputs | None) -> int | None:
 
     Products take 2*M*N*K, convolutions 2 per output element and weight of its channel (transposed ones: per input
     element) and as much again per gradient of input and weight, attention forward 4*B*H*N*N*d (both products, without
-    softmax; a mask that leaves half of it out is not subtracted).
+    softmax), half of it where it was recorded as causal. Other masks are not subtracted.
     """
     if inputs is None:
         return None
@@ -120,7 +128,7 @@ def flops_of(op: str, inputs: Inputs | None) -> int | None:
         return _convolution(op, inputs)
     if op == _CONVOLUTION_BACKWARD:
         return _convolution_backward(inputs)
-    return _attention(inputs) if is_attention_forward(op) else None
+    return _attention(op, inputs) if is_attention_forward(op) else None
 
 
 def is_attention_forward(op: str) -> bool:
@@ -135,11 +143,20 @@ def _product(first: Shape, second: Shape) -> int | None:
     return 2 * prod(first) * second[-1]
 
 
-def _attention(inputs: Inputs) -> int | None:
+def _attention(op: str, inputs: Inputs) -> int | None:
     query, key, value = (inputs.shape(at) for at in range(3))
     if not len(query) == len(key) == len(value) >= 3 or key[-2] != value[-2]:
         return None
-    return 2 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
+    queries, keys = query[-2], key[-2]
+    pairs_twice = 2 * queries * keys
+    if is_causal(op, inputs):  # a query sees the keys up to its own place
+        pairs_twice = queries**2 if queries <= keys else keys * (2 * queries - keys)
+    return prod(query[:-2]) * pairs_twice * (query[-1] + value[-1])
+
+
+def is_causal(op: str, inputs: Inputs) -> bool:
+    """Whether an attention op was recorded as causal; not where its arguments were not recorded."""
+    return _argument(inputs, _CAUSAL_FLAG.get(op, _CAUSAL_USUALLY)) == "True"
 
 
 def _convolution(op: str, inputs: Inputs) -> int | None:

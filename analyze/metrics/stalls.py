@@ -92,7 +92,8 @@ def find_final_sync(trace: Trace, blocking: pl.DataFrame, definitions: Definitio
         for rows in (trace.ops, trace.runtime)
     ]
     last_step = trace.steps["end_ns"].max()
-    inside = trace.timed_ops.innermost(pl.Series([last["thread"]]), pl.Series([last["start_ns"]]))[0]
+    at = candidates.sort("start_ns").tail(1)
+    inside = trace.timed_ops.innermost(at["thread"], at["start_ns"])[0]
     own = (
         inside is None
         and not any(later)

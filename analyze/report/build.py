@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from analyze.blocks import Breakdown, Column, Kind, Page, Part, Section, Stat, Table
+from analyze.blocks import Breakdown, Page, Part
 from analyze.findings import Diagnosis, Verdict, diagnose, judge, window_states
-from analyze.metrics import (
-    DeviceTime,
-    Measures,
-    OpsView,
-    fusion,
-    idle,
-    launches,
-    measure,
-    median_wall,
-    memory_section,
-    modules,
-    ops_section,
-    overlap,
-    precision,
-    purpose,
-    recording,
-    roofline,
-    stalls,
-    steps,
-    trust,
-    work,
-)
+from analyze.guard import INTERNAL, Guard, present
+from analyze.metrics import DeviceTime, Measures, OpsView, measure, step_times
 from analyze.metrics.device_time import headline
-from analyze.metrics.lead import Lead
-from analyze.notes import NotMeasured
-from analyze.report import advice
+from analyze.notes import Notice, NotMeasured
+from analyze.report.commands import next_steps
 from analyze.report.header import measured_line, verdict_word
 from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report, TraceInfo
+from analyze.report.sections import sections_of
 from analyze.settings import Definitions
 from analyze.timeline import Wish
 from analyze.trace import Trace
 from analyze.units import duration
 
-_RANGE_SHOWN = 40  # longer names break the line that is meant to be copied
+_NO_VERDICT = Verdict("not-judged", 0.0, (f"No verdict: {INTERNAL}.",), INTERNAL)
 
 
 def build_report(
@@ -66,20 +45,25 @@ def build_report(
     Raises:
         SelectionError: no such steps or range.
     """
-    definitions = definitions or Definitions()
+    definitions, guard = definitions or Definitions(), Guard()
     measures = measure(trace, definitions, Wish(steps, range), ops)
-    device = headline(measures.devices)
-    verdict = judge(measures, definitions, cut=trace.recording.cut)
+    device = guard.make_or("device", lambda: headline(measures.devices), None)
+    verdict = guard.make_or("verdict", lambda: judge(measures, definitions, cut=trace.recording.cut), _NO_VERDICT)
     diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)
-    info = _info(trace, measures, device)
-    program = program_version()
+    info, program = _info(trace, measures, device), program_version()
+    sections = sections_of(guard, trace, measures, device, diagnosis)
+    whole = guard.make_or("ledger", lambda: _ledger(device, measures), None)
+    commands = guard.make_or("commands", lambda: tuple(next_steps(trace, measures, diagnosis)), ())
+    metrics = _metrics(guard, measures, device)
+    missing = guard.make_or("what was not measured", lambda: tuple(_not_measured(trace, measures)), ())
+    absent = (*measures.absent, *guard.raised())
     return Report(
         version=program,
         trace=info,
         verdict=verdict,
         diagnosis=diagnosis,
         measures=measures,
-        metrics=_metrics(measures, device),
+        metrics=metrics,
         page=Page(
             subject="Trace",
             name=trace.name,
@@ -87,15 +71,24 @@ def build_report(
             verdict=verdict.id,
             headline=verdict_word(verdict),
             sentences=verdict.sentences,
-            whole=_ledger(device, measures),
-            sections=(*_advice(diagnosis, measures, device), *_sections(trace, measures, device)),
-            notices=measures.notices,
-            not_measured=tuple(_not_measured(trace, measures)),
-            next_steps=tuple(_next_steps(trace, measures, diagnosis)),
+            whole=whole,
+            sections=sections,
+            notices=(*_internal_errors(absent, diagnosis), *(measures.notices if present(measures.notices) else ())),
+            not_measured=(*absent, *missing),
+            next_steps=commands,
             footer=_footer(program, verdict, definitions, info),
         ),
         definitions=definitions,
     )
+
+
+def _internal_errors(absent: tuple[NotMeasured, ...], diagnosis: Diagnosis) -> Iterator[Notice]:
+    """What a defect of this program cost."""
+    rules = tuple(rule.id for rule in diagnosis.unmeasured if rule.reason == INTERNAL)
+    names = dict.fromkeys((*(part.id for part in absent), *(f"rule {name}" for name in rules)))
+    if names:
+        text = f"Not measured: {', '.join(names)}: {INTERNAL}. --debug prints the traceback."
+        yield Notice("internal-error", text, len(names))
 
 
 def _footer(program: str, verdict: Verdict, definitions: Definitions, info: TraceInfo) -> str:
@@ -115,7 +108,7 @@ def program_version() -> str:
 
 
 def _info(trace: Trace, measures: Measures, device: DeviceTime | None) -> TraceInfo:
-    names = dict.fromkeys(d.name for d in measures.devices if d.name)
+    names = dict.fromkeys(d.name for d in measures.devices if d.name) if present(measures.devices) else {}
     metadata = trace.metadata
     return TraceInfo(
         name=trace.name,
@@ -127,7 +120,7 @@ def _info(trace: Trace, measures: Measures, device: DeviceTime | None) -> TraceI
         flags=metadata.flags,
         rank=metadata.rank,
         world_size=metadata.world_size,
-        steps=len(measures.steps),
+        steps=len(measures.steps) if present(measures.steps) else 0,
         selection=measures.selection,
         window_ns=device.window_ns if device else 0,
         cut=trace.recording.cut,
@@ -144,72 +137,7 @@ def _ledger(device: DeviceTime | None, measures: Measures) -> Breakdown | None:
     return Breakdown(title, "of window", tuple(Part(s.label, s.ns, s.idle) for s in window_states(device)))
 
 
-def _advice(diagnosis: Diagnosis, measures: Measures, device: DeviceTime | None) -> tuple[Section, ...]:
-    if device is None or measures.trust is None:
-        return ()
-    return trust.section(measures.trust), advice.section(diagnosis)
-
-
-def _sections(trace: Trace, measures: Measures, device: DeviceTime | None) -> Iterator[Section]:
-    if trace.metadata.recorded is not None:
-        yield recording.section(trace.metadata.recorded)
-    if device is None:
-        yield ops_section.section(measures.host, None, brief=True)
-        yield from _memory(measures)
-        return
-    if len(measures.devices) > 1:
-        yield _devices(measures)
-    yield work.section(measures.categories, measures.kernels, purpose.blocks(measures.purpose))
-    yield idle.section(measures.devices, measures.gaps, has_ops=trace.ops.height > 0)
-    yield launches.section(measures.launches, device.window_ns)
-    yield stalls.section(measures.stalls)
-    yield overlap.section(measures.overlaps[measures.devices.index(device)], device)
-    yield _with_lead(steps.section(measures.steps), measures.lead)
-    if measures.host.ops:
-        yield ops_section.section(measures.host, sum(d.busy_ns for d in measures.devices), brief=False)
-    yield from _memory(measures)
-    yield precision.section(measures.precision)
-    if measures.roofline.rates:
-        yield roofline.section(measures.roofline)
-    yield fusion.section(measures.fusion)
-    if measures.modules:
-        yield modules.section(measures.modules)
-
-
-def _memory(measures: Measures) -> Iterator[Section]:
-    if measures.memory.devices:
-        yield memory_section.section(measures.memory)
-
-
-def _devices(measures: Measures) -> Section:
-    table = Table(
-        title="Devices",
-        columns=(
-            Column("device", Kind.TEXT),
-            Column("activities", Kind.COUNT),
-            Column("window", Kind.TIME),
-            Column("busy, of window", Kind.SHARE),
-        ),
-        rows=tuple(
-            (d.label, d.activities, d.window_ns, d.busy_ns / d.window_ns if d.window_ns else None)
-            for d in measures.devices
-        ),
-        brief=len(measures.devices),
-    )
-    return Section("devices", "Devices", (table,))
-
-
-def _with_lead(section: Section, lead: Lead | None) -> Section:
-    if lead is None:
-        return section
-    parts = sorted(lead.parts.items(), key=lambda part: -part[1])
-    name, ns = parts[0]
-    most = f"{duration(ns)} {idle.PART_LABELS[name].removeprefix('host: ')}"
-    stat = Stat("Lead", f"{duration(lead.length_ns)} of host time before the first activity; most: {most}", brief=False)
-    return Section(section.id, section.title, (*section.blocks, stat))
-
-
-def _metrics(measures: Measures, device: DeviceTime | None) -> dict[str, Metric]:
+def _metrics(guard: Guard, measures: Measures, device: DeviceTime | None) -> dict[str, Metric]:
     window = device.window_ns if device else 0
 
     def share(ns: int, better: str) -> Metric:
@@ -229,21 +157,32 @@ def _metrics(measures: Measures, device: DeviceTime | None) -> dict[str, Metric]
         for state in window_states(device):
             if state.idle:
                 found[f"idle_{state.id.replace('-', '_')}_share"] = share(state.ns, "lower")
-    memory = [use.peak_bytes for use in measures.memory.devices if use.device >= 0]
-    latency, middle = measures.launches.latency_ns, median_wall(measures.steps)
+
+    def own(name: str, unit: str, value: Callable[[], int | None]) -> Metric:
+        return Metric(guard.make_or(name, value, None), unit, "lower")
+
     return {
         **found,
-        "blocked_time": Metric(measures.stalls.blocked_ns, "ns", "lower"),
-        "blocking_calls": Metric(measures.stalls.calls, "count", "lower"),
-        "launches": Metric(measures.launches.calls, "count", "lower"),
-        "launch_latency_p50": Metric(latency.p50_ns if latency else None, "ns", "lower"),
-        "memory_peak": Metric(max(memory, default=None), "bytes", "lower"),
-        "step_time": Metric(middle[0] if middle else None, "ns", "lower"),
+        "blocked_time": own("blocked_time", "ns", lambda: measures.stalls.blocked_ns),
+        "blocking_calls": own("blocking_calls", "count", lambda: measures.stalls.calls),
+        "launches": own("launches", "count", lambda: measures.launches.calls),
+        "launch_latency_p50": own("launch_latency_p50", "ns", lambda: _latency(measures)),
+        "memory_peak": own("memory_peak", "bytes", lambda: _memory_peak(measures)),
+        "step_time": own("step_time", "ns", lambda: (step_times(measures.steps) or (None,))[0]),
     }
 
 
+def _latency(measures: Measures) -> int | None:
+    return measures.launches.latency_ns.p50_ns if measures.launches.latency_ns else None
+
+
+def _memory_peak(measures: Measures) -> int | None:
+    return max((use.peak_bytes for use in measures.memory.devices if use.device >= 0), default=None)
+
+
 def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
-    if not measures.devices:
+    devices = present(measures.devices) and measures.devices
+    if present(measures.devices) and not devices:
         yield NotMeasured(
             "device-time",
             "no kernel, copy or memset in the file",
@@ -257,20 +196,7 @@ def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
         yield NotMeasured("python-frames", "no Python frames", "record with with_stack=True, or capture --stacks")
     if not trace.ops.height:
         yield NotMeasured("ops", "no framework operators", "record with activities=[CPU, CUDA]")
-    if measures.devices and trace.ops.height:
+    if devices and trace.ops.height and present(measures.roofline):
         yield from measures.roofline.not_measured()
-    yield from measures.memory.not_measured()
-
-
-def _next_steps(trace: Trace, measures: Measures, diagnosis: Diagnosis) -> Iterator[str]:
-    file = shlex.quote(trace.name)
-    yield f"analyze {file} -o report.md"
-    if diagnosis.findings:
-        yield f"analyze explain {diagnosis.findings[0].id}"
-    if len(measures.steps) > 1 and not measures.selection:
-        last = measures.steps[-1].name.rpartition("#")[2]
-        yield f"analyze {file} --steps {measures.steps[1].name.rpartition('#')[2]}:{last}"
-    elif trace.ranges.height and not measures.selection and not trace.steps.height:
-        name = next((n for n in trace.ranges["name"].drop_nulls() if len(n) <= _RANGE_SHOWN), None)
-        if name is not None:
-            yield f"analyze {file} --range {shlex.quote(name)}"
+    if present(measures.memory):
+        yield from measures.memory.not_measured()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, is_dataclass
 from enum import Enum
 from typing import Any
@@ -30,8 +30,14 @@ def plain_section(section: Section) -> dict[str, Any]:
     return {"id": section.id, "title": section.title, "blocks": blocks}
 
 
-def contract(title: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON Schema (2020-12) of a document with these keys, of the types given, and a schema version."""
+def contract(title: str, keys: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a document with these keys, of the types given, and a schema version.
+
+    Args:
+        title: what the document is.
+        keys: its keys and their types.
+        optional: the keys that a document may lack.
+    """
     schemas, components = msgspec.json.schema_components(list(keys.values()), ref_template="#/$defs/{name}")
     properties = dict(zip(keys, schemas, strict=True))
     properties["schema_version"] = {"const": SCHEMA_VERSION}
@@ -40,7 +46,7 @@ def contract(title: str, keys: Mapping[str, Any]) -> dict[str, Any]:
         "title": f"{TOOL} {title} {SCHEMA_VERSION}",
         "type": "object",
         "properties": dict(sorted(properties.items())),
-        "required": sorted(properties),
+        "required": sorted(set(properties) - set(optional)),
         "additionalProperties": False,
         "$defs": dict(sorted(components.items())),
     }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analyze.report.compare import Comparison
     from analyze.report.gates import GateResult
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 TOOL = "gpuledger"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from analyze.errors import SelectionError
 from analyze.findings import RULES, STATES, Rule
 from analyze.findings.rule import HIGH, MEDIUM
+from analyze.metrics.lead import SPEAKS
 from analyze.report.text import NONE, shorten
 from analyze.settings import Definitions
 from analyze.units import percent
@@ -106,6 +107,11 @@ def _verdict() -> Iterator[tuple[str, str]]:
         "named. Compute-bound says only that kernels cover the window, not that they are efficient.",
     )
     yield "States", "; ".join(f"{state.label}: {state.cause}" for state in STATES) + "."
+    yield (
+        "Steps",
+        f"Where the window is shorter than {percent(1 - SPEAKS)} of the host row of the only step, shares are of the "
+        "step, with the host time around the window as one more state: host-bound.",
+    )
     yield (
         "Not judged",
         f"Idle time names no verdict when less than {percent(definitions.complete_share)} of launch calls have an "

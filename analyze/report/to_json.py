@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from analyze.guard import AbsentError, present
 from analyze.metrics import Measures
 from analyze.metrics.step_ledgers import StepWork
 from analyze.report.plain import plain, plain_section
@@ -48,7 +50,6 @@ def _of_other(report: SnapshotReport | SnapshotComparison | Comparison | Lineup)
 
 
 def _of_trace(report: Report) -> dict[str, Any]:
-    measures = report.measures
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": TOOL, "version": report.version},
@@ -56,25 +57,6 @@ def _of_trace(report: Report) -> dict[str, Any]:
         "definitions": plain(report.definitions),
         "verdict": plain(report.verdict),
         "metrics": plain(report.metrics),
-        "devices": plain(measures.devices),
-        "overlap": plain(measures.overlaps),
-        "launches": plain(measures.launches),
-        "blocking_calls": plain(measures.stalls),
-        "categories": plain(measures.categories),
-        "kernels": plain(measures.kernels[: report.definitions.top]),
-        "activity_times": _activity_times(measures),
-        "op_categories": plain(measures.purpose),
-        "modules": plain(measures.modules),
-        "precision": plain(measures.precision),
-        "roofline": plain(measures.roofline),
-        "fusion": plain(measures.fusion),
-        "ops": plain(measures.host),
-        "memory": plain(measures.memory),
-        "gaps": plain(measures.gaps),
-        "steps": plain(measures.steps),
-        "trust": plain(measures.trust),
-        "step_ledgers": plain(measures.by_step.ledgers),
-        "lead": plain(measures.lead),
         "findings": plain(report.diagnosis.findings),
         "checks_passed": [passed.id for passed in report.diagnosis.passed],
         "checks_not_measured": plain(report.diagnosis.unmeasured),
@@ -84,9 +66,44 @@ def _of_trace(report: Report) -> dict[str, Any]:
         "gates": plain(report.gates),
         "sections": [plain_section(section) for section in report.page.sections],
         "ledger": plain(report.page.whole),
-        "notices": plain(measures.notices),
+        "notices": plain(report.page.notices),
         "not_measured": plain(report.page.not_measured),
+        **dict(_measured(report.measures, report.definitions.top)),
     }
+
+
+MEASURED: dict[str, Callable[[Measures, int], Any]] = {
+    "devices": lambda m, _: m.devices,
+    "overlap": lambda m, _: m.overlaps,
+    "launches": lambda m, _: m.launches,
+    "blocking_calls": lambda m, _: m.stalls,
+    "categories": lambda m, _: m.categories,
+    "kernels": lambda m, top: m.kernels[:top],
+    "activity_times": lambda m, _: _activity_times(m),
+    "op_categories": lambda m, _: m.purpose,
+    "modules": lambda m, _: m.modules,
+    "precision": lambda m, _: m.precision,
+    "roofline": lambda m, _: m.roofline,
+    "fusion": lambda m, _: m.fusion,
+    "ops": lambda m, _: m.host,
+    "memory": lambda m, _: m.memory,
+    "gaps": lambda m, _: m.gaps,
+    "steps": lambda m, _: m.steps,
+    "trust": lambda m, _: m.trust,
+    "step_ledgers": lambda m, _: m.by_step.ledgers,
+    "lead": lambda m, _: m.lead,
+}
+
+
+def _measured(measures: Measures, top: int) -> Iterator[tuple[str, Any]]:
+    """Every measure under its key; one that could not be made for an internal error has no key."""
+    for key, read in MEASURED.items():
+        try:
+            value = read(measures, top)
+        except AbsentError:
+            continue
+        if present(value):
+            yield key, plain(value)
 
 
 def _activity_times(measures: Measures) -> list[dict[str, Any]]:

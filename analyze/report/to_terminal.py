@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.style import Style
 from rich.text import Text
 from typing_extensions import assert_never
@@ -37,6 +38,9 @@ _ADVISED = 3
 _COMMANDS = 2
 _LEVEL = 5
 _LEVELS = {"high": "HIGH", "medium": "MED", "low": "LOW"}
+_WHOLE: OverflowMethod = "ignore"  # a line that is never cut
+_CONTINUED = " \\"
+_WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # of a command line, as it is written
 _LEFT = (Kind.TEXT, Kind.CODE, Kind.BAR)
 
 
@@ -61,7 +65,7 @@ def render(page: Page, *, width: int = DEFAULT_WIDTH, color: bool = False, ascii
         legacy_windows=False,
     )
     for line in _lines(page, console.width):
-        console.print(line, no_wrap=True, crop=True, overflow="crop")
+        console.print(line, no_wrap=True, crop=line.overflow != _WHOLE, overflow=line.overflow or "crop")
     text = "\n".join(line.rstrip() for line in file.getvalue().split("\n"))
     return to_ascii(text) if ascii_only and not color else text
 
@@ -110,7 +114,7 @@ def _closing(page: Page, width: int) -> Iterator[Text]:
     for i, notice in enumerate(page.notices):
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
     for i, command in enumerate(page.next_steps[:_COMMANDS]):
-        yield from _labelled("Next" if i == 0 else "", command, width)
+        yield from _command("Next" if i == 0 else "", command, width)
     for i, gate in enumerate(page.gates):
         yield from _labelled("Gates" if i == 0 else "", gate, width)
 
@@ -170,6 +174,18 @@ def _series(series: Series, width: int) -> Text:
 
 def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
     yield from _wrapped(text, width, " " * (_LABEL + 1), Text(f" {label:<{_LABEL}}", "bold"))
+
+
+def _command(label: str, command: str, width: int) -> Iterator[Text]:
+    """A command that still works when it is copied: broken between its words only, with the shell's own mark."""
+    line, begun = Text(f" {label:<{_LABEL}}", "bold", overflow=_WHOLE), False
+    for word in _WORD.findall(printable(command)):
+        if begun and line.cell_len + 1 + cell_len(word) + len(_CONTINUED) > width:
+            yield line.append(_CONTINUED)
+            line, begun = Text(" " * (_LABEL + 3), overflow=_WHOLE), False
+        line.append((" " if begun else "") + word, "not bold")
+        begun = True
+    yield line
 
 
 def _wrapped(text: str, width: int, indent: str, first: Text | None = None) -> Iterator[Text]:

@@ -57,7 +57,8 @@ def _numbered(trace: Trace, tree: CallTree) -> pl.DataFrame:
     ops = ops.filter((pl.col("call") != NONE) & (pl.col("sequence") >= 0))
     who = trace.threads.select("thread", "process", "pid")
     names = ops["name"].unique()
-    stems = pl.DataFrame({"name": names, "operation": [_operation(name) for name in names]})
+    operations = pl.Series("operation", [_operation(name) for name in names], dtype=pl.String)
+    stems = names.alias("name").to_frame().with_columns(operations)
     ops = ops.join(who, on="thread", how="left", maintain_order="left")
     return ops.join(stems, on="name", how="left", maintain_order="left")
 

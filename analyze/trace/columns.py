@@ -186,8 +186,8 @@ def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[in
     table.ints["forward_thread"].extend([t or NULL for t in ints([a.forward_thread for a in args])])
     table.codes["input_dims"].extend(tables.raw([a.input_dims for a in args]))
     table.codes["input_types"].extend(tables.raw([a.input_types for a in args]))
-    # Only a convolution's FLOPs need more than shapes: its stride, padding and groups.
-    concrete = [e.args.concrete_inputs if "conv" in e.name else _NO_RAW for e in events]
+    # FLOPs need more than shapes of convolutions (stride, padding, groups) and of attention (is it causal?) only.
+    concrete = [e.args.concrete_inputs if "conv" in e.name or "_dot_product_" in e.name else _NO_RAW for e in events]
     table.codes["concrete_inputs"].extend(tables.raw(concrete))
 
 

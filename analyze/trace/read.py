@@ -20,6 +20,7 @@ from analyze.trace.parallel import read_in_parallel
 from analyze.trace.part import Part, read_part
 from analyze.trace.pieces import Layout, split
 from analyze.trace.source import Source
+from analyze.trace.steps import steps_are_ranges
 from analyze.trace.writers import Writer, name_writer
 
 _LOST_SHARE = 0.05  # more lost events than this, and the file is interleaved or worse: no figure can be trusted
@@ -35,6 +36,7 @@ class Recording:
 
     Attributes:
         name: base name of the file.
+        path: the file as it was given, "-" for standard input.
         sha256: hash of its bytes.
         size_bytes: size on disk.
         metadata: what the document says about itself.
@@ -45,6 +47,7 @@ class Recording:
     """
 
     name: str
+    path: str
     sha256: str
     size_bytes: int
     metadata: Metadata
@@ -93,10 +96,11 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
     readable = layout.bare_list or before is not None
     return Recording(
         name=source.name,
+        path=source.path,
         sha256=source.sha256,
         size_bytes=source.size_bytes,
         metadata=select({**(before or {}), **(after or {}), **part.keys_after}),
-        frames=frames,
+        frames=steps_are_ranges(frames),
         writer=writer,
         cut=damage.cut or source.cut is not None,
         notices=tuple(_notices(source, part, readable_head=readable)),

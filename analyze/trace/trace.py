@@ -64,6 +64,11 @@ class Trace:
         return self.recording.name
 
     @property
+    def path(self) -> str:
+        """The file as it was given, "-" for standard input."""
+        return self.recording.path
+
+    @property
     def metadata(self) -> Metadata:
         """What the file says about itself, by allow-list."""
         return self.recording.metadata

@@ -16,6 +16,7 @@ EXTENSIONS = {"terminal": ".txt", "md": ".md", "json": ".json"}
 
 def golden_report(path: Path) -> Report:
     """The report of a sample, with the program's version left out: it changes without any meaning for the figures."""
-    report = build_report(Trace.load(path))
+    recording = Trace.load(path).recording
+    report = build_report(Trace(replace(recording, path=path.name)))  # as typed in its folder
     footer = report.page.footer.replace(f"gpuledger {report.version},", "gpuledger,")
     return replace(report, version="", page=replace(report.page, footer=footer))

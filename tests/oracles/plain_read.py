@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,9 @@ def whole(value: Any) -> int | None:
     if number >= 2**63:
         return number - 2**64 if number < 2**64 else None
     return number if number >= -(2**63) else None
+
+
+_CONCRETE = re.compile("conv|_dot_product_")
 
 
 def compact(value: Any) -> str | None:
@@ -78,7 +82,7 @@ def _row(table: str, event: dict[str, Any], args: dict[str, Any], cat: str) -> d
             "forward_thread": whole(args.get("Fwd thread id")) or None,
             "input_dims": compact(args.get("Input Dims")),
             "input_types": compact(args.get("Input type")),
-            "concrete_inputs": compact(args.get("Concrete Inputs")) if "conv" in row["name"] else None,
+            "concrete_inputs": compact(args.get("Concrete Inputs")) if _CONCRETE.search(row["name"]) else None,
         }
     if table in ("runtime", "activities"):
         row |= {"correlation": whole(args.get("correlation")) or None, "external_id": external}

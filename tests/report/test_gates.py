@@ -92,7 +92,7 @@ def test_changes(expression: str, value: float | None, line: str, this: Subject)
 def test_a_change_within_the_spread_says_so(tmp_path: Path) -> None:
     before = subject(run([400] * 4, [1000, 1100, 1050, 1020]), tmp_path / "a.json")
     after = subject(run([400] * 4, [1010, 1120, 1080, 1090]), tmp_path / "b.json")
-    assert said("step_time +1%", after, before).endswith("(1.02 ms to 1.08 ms), within step spread")
+    assert said("step_time +1%", after, before).endswith("(1.00 ms to 1.01 ms), within step spread")
 
 
 def test_amounts_are_compared_per_step(tmp_path: Path) -> None:

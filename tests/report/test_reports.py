@@ -61,7 +61,9 @@ def test_one_screen_of_eighty_columns(sample: Report) -> None:
 @pytest.mark.parametrize("width", [30, 40, 59, 60, 80, 100, 120, 200])
 def test_any_width_fits_and_cuts_no_number(sample: Report, width: int) -> None:
     text = to_terminal(sample.page, width=width)
-    assert max(cell_len(line) for line in text.splitlines()) <= min(width, 120)
+    name = sample.trace.name  # in a command it is never cut: what is printed works when it is typed
+    lines = [line for line in text.splitlines() if line.removesuffix(" \\").strip() != name]
+    assert max(cell_len(line) for line in lines) <= min(width, 120)
     for figure in re.findall(r"(?m)^ (?:Computation|Total) .*?([\d,.]+ [mµn]?s)", render(sample, "terminal")):
         assert figure in text
 
@@ -101,7 +103,8 @@ def test_names_stay_inert_in_markdown(tmp_path: Path) -> None:
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     assert "<script" not in html
     assert "<img" not in html
-    assert "<a " not in html
+    ours = re.compile('<a (href="#|id=")finding-host-lead">')
+    assert all(ours.fullmatch(link) for link in re.findall("<a [^>]*>", html))
     for table in re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE):
         counts = {len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().splitlines()}
         assert len(counts) == 1, table
@@ -110,7 +113,8 @@ def test_names_stay_inert_in_markdown(tmp_path: Path) -> None:
 def test_names_stay_inert_in_the_terminal(tmp_path: Path) -> None:
     text = render(nasty_report(tmp_path), "terminal")
     assert "\x1b" not in text
-    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    path = str(tmp_path / "trace.json")
+    assert max(cell_len(line) for line in text.splitlines() if path not in line) <= 80
 
 
 def test_markup_of_kernel_names_is_printed_as_it_is() -> None:

@@ -9,6 +9,7 @@ from analyze.findings.rules import (
     exposed_communication,
     fp32_gemm,
     fusible_chain,
+    host_lead,
     incomplete_records,
     input_wait,
     iteration_sync,
@@ -27,6 +28,7 @@ from analyze.findings.rules import (
 
 RULES: tuple[Rule, ...] = (
     incomplete_records.RULE,
+    host_lead.RULE,
     input_wait.RULE,
     sync_stall.RULE,
     iteration_sync.RULE,

@@ -24,7 +24,7 @@ RULE = Rule(
     limit=0.01,
     what="Modules are loaded, kernels chosen or compiled inside the window; launch calls take over a millisecond.",
     why="It happens once, so the window is slower than what follows: figures per step are too high.",
-    fix="schedule(wait=1, warmup=3, active=3), or analyze --steps without the first",
+    fix="schedule(wait=1, warmup=3, active=3)",
     unless="Start-up is what is to be measured.",
     measured=(
         "Replay without launch calls over 1 ms, lazy loading, compilation, and calls that take over 100 ms to get "

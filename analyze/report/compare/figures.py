@@ -83,9 +83,21 @@ def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:
 
 
 def _headline(subject: Subject) -> Iterator[Figure]:
-    walls = tuple(step.wall_ns for step in subject.steps)
-    yield Figure("step_time", "Step time", "ns", "lower", middle(walls) if walls else None, walls)
+    yield Figure("step_time", "Step time", "ns", "lower", subject.metric("step_time"), _paces(subject))
     yield Figure("window_time", "Whole window", "ns", "lower", subject.metric("window_time"))
+
+
+def _paces(subject: Subject) -> tuple[float, ...]:
+    """The step times that tell a change from noise.
+
+    A last step ends with its device work, where others last to their successor: its own row says how long it was.
+    """
+    if any(step.time_ns is None for step in subject.steps):
+        return ()
+    paces = [step.time_ns or 0 for step in subject.steps]
+    if subject.steps and subject.steps[-1].edge == "last":
+        paces[-1] = max(paces[-1], subject.steps[-1].wall_ns)
+    return tuple(paces)
 
 
 def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:

@@ -46,9 +46,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Wall time of one step."""
+    """Time of one step; None in reports of before the device's pace was measured: their figure is the host's pace."""
 
-    wall_ns: int
+    time_ns: int | None = None
+    wall_ns: int = 0
+    edge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,8 @@ class Subject:
     def metric(self, name: str) -> float | int | None:
         """The value of a metric, None where it was not measured."""
         found = self.metrics.get(name)
+        if name == "step_time" and any(step.time_ns is None for step in self.steps):
+            return None
         return found.value if found else None
 
 
