@@ -88,3 +88,21 @@ def test_every_idle_part_has_a_label_and_every_state_a_sentence() -> None:
     assert all(state.cause and state.label for state in STATES)
     assert len({state.id for state in STATES}) == len(STATES)
     assert window_states.__doc__
+
+
+def test_frames_of_lists_state_their_types() -> None:
+    """A list may be empty, and then Polars takes a type that nothing else has: the frame must say what it holds."""
+    lists = (ast.List, ast.ListComp, ast.GeneratorExp)
+    stated = {"schema", "schema_overrides", "dtype"}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("pl.DataFrame", "pl.Series"):
+                continue
+            of_list = any(isinstance(part, lists) for arg in node.args for part in ast.walk(arg))
+            of_series = (
+                ast.unparse(node.func) == "pl.DataFrame" and isinstance(node.args[0], ast.List | ast.ListComp)
+                if node.args
+                else False
+            )
+            if of_list and not of_series:
+                assert stated & {keyword.arg for keyword in node.keywords}, f"{path}: {ast.unparse(node)}"

@@ -122,11 +122,12 @@ def _threads(trace: Trace, thread: int) -> list[int]:
 
 def _rows(trace: Trace, threads: list[int], around: Intervals, row: tuple[int, int]) -> pl.DataFrame:
     """Frames, ranges and ops of some threads that lie in the intervals: `name`, `start_ns`, `end_ns`, `covered`."""
-    columns = ["name", "thread", "start_ns", "dur_ns"]
-    rows = pl.concat([timed_rows(table).select(columns) for table in (trace.frames, trace.ranges, trace.ops)])
-    name, itself = pl.col("name").cast(pl.String), (pl.col("start_ns") == row[0]) & (pl.col("end_ns") == row[1])
+    columns, name = ["name", "thread", "start_ns", "dur_ns"], pl.col("name").cast(pl.String)
+    ranges = timed_rows(trace.ranges)
+    ranges = ranges.filter((pl.col("start_ns") != row[0]) | (pl.col("start_ns") + pl.col("dur_ns") != row[1]))
+    rows = pl.concat([table.select(columns) for table in (timed_rows(trace.frames), ranges, timed_rows(trace.ops))])
     rows = rows.filter(pl.col("thread").is_in(threads)).with_columns(name, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    rows = rows.filter(~itself & ~name.fill_null("").str.starts_with(_STEP))
+    rows = rows.filter(~name.fill_null("").str.starts_with(_STEP))
     covered = around.covered_within(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
     return rows.with_columns(covered=pl.Series(covered, dtype=pl.Int64)).filter(pl.col("covered") > 0)
 
