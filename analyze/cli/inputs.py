@@ -27,10 +27,12 @@ def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Rep
         NotATraceError: the file is a report already, or no trace for other reasons.
     """
     if path != "-" and read_stored(path) is not None:
+        from analyze.report.commands import quoted_path
         from analyze.report.compare import read_subject
 
         read_subject(path)  # reports that cannot be read say why
-        hint = f"Compare it: analyze compare {path} OTHER; or pass the trace that it was made from."
+        file = quoted_path(path) or "FILE"
+        hint = f"Compare it: analyze compare {file} OTHER; or pass the trace that it was made from."
         raise NotATraceError(f"{path} is a report of {TOOL}, not a trace.", hint)
     return build_report(Trace.load(path, **reading), **wish)
 

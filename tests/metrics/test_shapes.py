@@ -88,3 +88,60 @@ def test_public_trace(shared: Path) -> None:
     }
     assert None not in found
     assert 2 * (2 * 10 * 512 * 49 * 512 * 9) in found
+
+
+HEADS = "[[2,3,64,16],[2,3,64,16],[2,3,64,16],[],[],[],[],[]]"
+LONGER = "[[2,3,64,16],[2,3,256,16],[2,3,256,16],[],[],[],[],[]]"
+SHORTER = "[[2,3,256,16],[2,3,64,16],[2,3,64,16],[],[],[],[],[]]"
+CAUSAL_AT = {
+    "aten::scaled_dot_product_attention": 5,
+    "aten::_scaled_dot_product_attention_math": 5,
+    "aten::_scaled_dot_product_flash_attention": 4,
+    "aten::_scaled_dot_product_flash_attention_for_cpu": 4,
+    "aten::_scaled_dot_product_efficient_attention": 6,
+    "aten::_scaled_dot_product_cudnn_attention": 6,
+    "aten::_scaled_dot_product_fused_attention_overrideable": 5,
+}
+
+
+@pytest.mark.parametrize("op", CAUSAL_AT)
+def test_causal_attention_takes_half(op: str) -> None:
+    """Where `is_causal` stands is torch's own schema; another True is another flag."""
+    import torch
+
+    schema = getattr(torch.ops.aten, op.removeprefix("aten::")).default._schema
+    assert [argument.name for argument in schema.arguments].index("is_causal") == CAUSAL_AT[op]
+    full = 4 * 2 * 3 * 64 * 64 * 16
+    for at in range(8):
+        concrete = str(["True" if i == at else "" for i in range(8)]).replace("'", '"')
+        inputs = read_inputs(HEADS, '["float","float","float"]', concrete)
+        assert flops_of(op, inputs) == (full // 2 if at == CAUSAL_AT[op] else full)
+    assert flops_of(op, read_inputs(HEADS, '["float","float","float"]')) == full
+
+
+@pytest.mark.parametrize(("dims", "pairs"), [(HEADS, 64 * 64 / 2), (LONGER, 64 * 64 / 2), (SHORTER, 64 * (256 - 32))])
+def test_causal_queries_see_keys_up_to_their_place(dims: str, pairs: float) -> None:
+    concrete = '["","","","","","True"]'
+    found = flops_of("aten::scaled_dot_product_attention", read_inputs(dims, '["float","float","float"]', concrete))
+    assert found == 4 * 2 * 3 * pairs * 16
+
+
+def test_the_flag_is_read_from_a_file(tmp_path: Path) -> None:
+    from torch.nn.functional import scaled_dot_product_attention
+
+    source = torch.randn(2, 3, 64, 16)
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        scaled_dot_product_attention(source, source, source, is_causal=True)
+        scaled_dot_product_attention(source, source, source)
+    profiler.export_chrome_trace(str(tmp_path / "t.json"))
+    ops = Trace.load(tmp_path / "t.json").ops.cast(
+        dict.fromkeys(("name", "input_dims", "input_types", "concrete_inputs"), str)
+    )
+    names = ("name", "input_dims", "input_types", "concrete_inputs")
+    found = [
+        flops_of(name, read_inputs(*inputs))
+        for name, *inputs in ops.sort("start_ns").select(*names).iter_rows()
+        if name == "aten::scaled_dot_product_attention"
+    ]
+    full = 4 * 2 * 3 * 64 * 64 * 16
+    assert found == [full // 2, full]
