@@ -126,10 +126,10 @@ def _rows(trace: Trace, threads: list[int], around: Intervals, row: tuple[int, i
     ranges = timed_rows(trace.ranges)
     ranges = ranges.filter((pl.col("start_ns") != row[0]) | (pl.col("start_ns") + pl.col("dur_ns") != row[1]))
     rows = pl.concat([table.select(columns) for table in (timed_rows(trace.frames), ranges, timed_rows(trace.ops))])
-    rows = rows.filter(pl.col("thread").is_in(threads)).with_columns(name, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    rows = rows.filter(~name.fill_null("").str.starts_with(_STEP))
+    rows = rows.filter(pl.col("thread").is_in(threads)).with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
     covered = around.covered_within(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
-    return rows.with_columns(covered=pl.Series(covered, dtype=pl.Int64)).filter(pl.col("covered") > 0)
+    rows = rows.with_columns(covered=pl.Series(covered, dtype=pl.Int64)).filter(pl.col("covered") > 0)
+    return rows.with_columns(name).filter(~name.fill_null("").str.starts_with(_STEP))
 
 
 def _place(rows: pl.DataFrame, around: Intervals) -> tuple[tuple[str, ...], int]:
