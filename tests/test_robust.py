@@ -203,6 +203,12 @@ def test_a_thread_that_never_pauses(tmp_path: Path) -> None:
     assert "input-wait" in [finding.id for finding in report.diagnosis.findings]
 
 
+def test_a_device_number_beyond_all_frames(tmp_path: Path) -> None:
+    b = TraceBuilder().run("k", (10, 5), (20, 10))
+    b.metadata["deviceProperties"][0]["id"] = 10**30
+    assert INTERNAL not in render(build_report(Trace.load(b.write(tmp_path / "trace.json"))), "md")
+
+
 @pytest.mark.parametrize(("name", "top"), [("trace.json", "Python"), ("main_thread_never_pauses.json", "")])
 def test_the_backward_thread_first(shared: Path, name: str, top: str) -> None:
     (folder,) = (shared / "cases").glob("29-*")

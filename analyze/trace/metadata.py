@@ -138,6 +138,7 @@ def _int(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return int(value)
+        number = int(value)
     except (ValueError, OverflowError):
         return None
+    return number if -(2**63) <= number < 2**63 else None  # frames hold no more
