@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from analyze.metrics.alignment import Alignment, measure_alignment
 from analyze.metrics.attribution import Attribution, attribute
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
@@ -17,7 +18,7 @@ from analyze.metrics.memory import Memory, measure_memory
 from analyze.metrics.modules import Module, measure_modules
 from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
-from analyze.metrics.precision import PrecisionAudit, gpu_of, measure_precision
+from analyze.metrics.precision import PrecisionAudit, abilities_of, gpu_of, measure_precision
 from analyze.metrics.purpose import Purpose, measure_purpose
 from analyze.metrics.records import zero_share
 from analyze.metrics.roofline import Roofline, measure_roofline
@@ -73,6 +74,7 @@ class Measures:
         zero_share: share of rows with time 0 and length 0.
         lead: host time before the headline device's window, None without steps.
         savings: what-ifs, replayed when asked for.
+        alignment: half-precision GEMMs of unaligned operands.
         symptoms: what rules judge without a replay.
         trust: what the headline device's figures stand on, None without one.
         recorded: what `capture` stored in the file, None in other files.
@@ -99,6 +101,7 @@ class Measures:
     lead: Lead | None
     zero_share: float
     savings: Savings
+    alignment: Alignment
     symptoms: Symptoms
     recorded: Recorded | None
     trust: Trust | None
@@ -121,12 +124,13 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     purpose = measure_purpose(work)
     main = headline(devices)
     gpu = gpu_of(trace, main.id if main else None)
+    abilities = abilities_of(trace, main.id if main else None)
     memory = measure_memory(trace, within, definitions.top)
     zeros = zero_share(trace)
     final = find_final_sync(trace, host.blocking, definitions)
     odd = find_notices(trace, selection, devices, launches, definitions, zeros)
     notices = (*odd, *purpose.notices(), *memory.notices())
-    bench = Bench(trace, host, work, gpu, definitions, within, final) if main else None
+    bench = Bench(trace, host, work, gpu, abilities, definitions, within, final) if main else None
     return Measures(
         selection=selection.label,
         devices=devices,
@@ -137,7 +141,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         kernels=measure_kernels(lines),
         purpose=purpose,
         modules=measure_modules(work),
-        precision=measure_precision(trace, work, gpu),
+        precision=measure_precision(trace, work, gpu, abilities),
         roofline=measure_roofline(trace, work, gpu, definitions.short_kernel_ns),
         fusion=measure_fusion(trace, work),
         memory=memory,
@@ -148,6 +152,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         notices=notices,
         trust=measure_trust(main, launches, notices, trace.metadata.flags, cut=trace.recording.cut),
         zero_share=zeros,
+        alignment=measure_alignment(trace, work, abilities),
         symptoms=measure_symptoms(trace, work),
         recorded=trace.metadata.recorded,
         savings=Savings(bench, lines[devices.index(main)] if main else None),
