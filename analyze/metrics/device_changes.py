@@ -16,19 +16,23 @@ from analyze.timeline.schedule import NONE
 
 _PRODUCTS = ("gemm", "convolution")
 _BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
+# By the kernel, or by the op that launched a plain GEMM: the switches and libraries are those of convolutions.
+_CONVOLVES = (pl.col("category") == "convolution") | (pl.col("op_category").cast(pl.String) == "convolution").fill_null(
+    value=False
+)
 _TERA = 10**12
 _ENOUGH_STEPS = 3  # to tell a collective's own time from its wait
 _HALF = ("bf16", "fp16")
 
 
 def fp32_products(bench: Bench) -> Scenario | None:
-    """GEMMs on CUDA cores in fp32, at the ratio of the GPU's peaks."""
-    return _in_fp32(bench, pl.col("category") == "gemm")
+    """GEMMs on CUDA cores in fp32, at the ratio of the GPU's peaks, without those that convolutions run as."""
+    return _in_fp32(bench, ~_CONVOLVES)
 
 
 def fp32_convolutions(bench: Bench) -> Scenario | None:
     """Convolutions on CUDA cores in fp32, likewise; depthwise ones are limited by memory, not by arithmetic."""
-    found = _in_fp32(bench, (pl.col("category") == "convolution") & (pl.col("family") != "direct"))
+    found = _in_fp32(bench, _CONVOLVES & (pl.col("family") != "direct"))
     accumulates = bench.abilities is not None and not bench.abilities.units
     if found is None or not accumulates:
         return found

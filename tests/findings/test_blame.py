@@ -95,14 +95,14 @@ def test_a_long_wait_between_short_kernels_is_no_gap_between_them(tmp_path: Path
 V100 = ("Tesla V100-SXM2-16GB", 80, 16)
 
 
-def products(gpu: tuple[str, int, int], kernel: str, folder: Path, **properties: int) -> Diagnosis:
+def products(gpu: tuple[str, int, int], kernel: str, folder: Path, op: str = "aten::f", **properties: int) -> Diagnosis:
     """20 kernels of 400 us, launched in time."""
     name, sms, memory = gpu
     builder = TraceBuilder()
     device = {"id": 0, "name": name, "numSms": sms, "totalGlobalMem": memory << 30, **properties}
     builder.metadata["deviceProperties"] = [device]
     for number in range(20):
-        builder.op("aten::f", 10 * number, 8)
+        builder.op(op, 10 * number, 8)
         builder.run(kernel, (10 * number + 2, 4), (10 + 401.5 * number, 400))
     return judged(builder, folder)
 
@@ -130,6 +130,12 @@ def test_fp32_products_are_sent_where_the_gpu_is_faster(
     assert (other.id, other.title) == ("fp32-convolution", "FP32 convolutions leave tensor cores idle")
     assert other.seen.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
     assert other.change.startswith(convolution)
+
+
+def test_a_gemm_that_a_convolution_runs_as_is_a_convolution(tmp_path: Path) -> None:
+    findings = found(products(V100, GEMM, tmp_path, op="aten::cudnn_convolution"))
+    assert "fp32-gemm" not in findings
+    assert findings["fp32-convolution"].seen.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms")
 
 
 def test_depthwise_convolutions_are_limited_by_memory(tmp_path: Path) -> None:
