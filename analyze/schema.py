@@ -73,6 +73,7 @@ ACTIVITIES: Schema = (
 )
 LINKED: Schema = (
     *ACTIVITIES,
+    Column("recorded_name", _NAME, "the name in the file: `name` is demangled where that is a mangled C++ name"),
     Column("end_ns", _INT, "start plus duration; null where not timed"),
     Column("timed", pl.Boolean, "has a duration and is not the 0/0 row of a record that was not collected"),
     Column("launch", pl.UInt32, "row of `runtime`: the API call with the same correlation, null without one"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyze import gpus
-from analyze.gpus import all_gpus, find_gpu
+from analyze.gpus import Abilities, Gpu, all_gpus, find_abilities, find_gpu
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,9 +34,48 @@ RECORDED = {
     ("AMD Instinct MI250X / MI250", 104): "MI250",
     ("AMD Instinct MI250X / MI250", 110): "MI250X",
     ("AMD Instinct MI210", 104): "MI210",
+    ("Tesla P100-PCIE-16GB", 56): "P100 PCIe 16GB",
+    ("Tesla P100-PCIE-12GB", 56): "P100 PCIe 12GB",
+    ("NVIDIA GeForce GTX 1080", 20): "GTX 1080",
+    ("NVIDIA GeForce GTX 1080 Ti", 28): "GTX 1080 Ti",
+    ("NVIDIA GeForce GTX 1660 SUPER", 22): "GTX 1660 SUPER",
+    ("Tesla V100S-PCIE-32GB", 80): "V100S PCIe",
+    ("NVIDIA A10G", 80): "A10G",
+    ("NVIDIA A800-SXM4-80GB", 108): "A800 80GB SXM",
+    ("NVIDIA RTX A4000", 48): "RTX A4000",
+    ("NVIDIA RTX A5000", 64): "RTX A5000",
+    ("NVIDIA GeForce RTX 3070", 46): "RTX 3070",
+    ("NVIDIA GeForce RTX 3070 Ti", 48): "RTX 3070 Ti",
+    ("NVIDIA GeForce RTX 3080", 68): "RTX 3080",
+    ("NVIDIA GeForce RTX 3080 Ti", 80): "RTX 3080 Ti",
+    ("NVIDIA GeForce RTX 4060", 24): "RTX 4060",
+    ("NVIDIA GeForce RTX 4060 Ti", 34): "RTX 4060 Ti",
+    ("NVIDIA GeForce RTX 4070", 46): "RTX 4070",
+    ("NVIDIA GeForce RTX 4070 SUPER", 56): "RTX 4070 SUPER",
+    ("NVIDIA GeForce RTX 4070 Ti", 60): "RTX 4070 Ti",
+    ("NVIDIA GeForce RTX 4070 Ti SUPER", 66): "RTX 4070 Ti SUPER",
+    ("NVIDIA GeForce RTX 4080 SUPER", 80): "RTX 4080 SUPER",
+    ("NVIDIA GeForce RTX 5070 Ti", 70): "RTX 5070 Ti",
+    ("NVIDIA GeForce RTX 5080", 84): "RTX 5080",
+    ("NVIDIA L40", 142): "L40",
+    ("NVIDIA RTX 6000 Ada Generation", 142): "RTX 6000 Ada",
+    ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 188): "RTX PRO 6000 Workstation",
+    ("NVIDIA GH200 480GB", 132): "GH200 96GB",
+    ("NVIDIA H20", 78): "H20",
+    ("NVIDIA H800", 132): "H800 SXM",
+    ("NVIDIA H200 NVL", 132): "H200 NVL",
+    ("NVIDIA GB200", 152): "GB200",
+    ("NVIDIA B300 SXM6 AC", 148): "B300",
+    ("AMD Instinct MI355X", 256): "MI355X",
 }
 UNKNOWN = [
-    ("NVIDIA A10G", 80),
+    ("NVIDIA GeForce RTX 3080 Ti Laptop GPU", 58),
+    ("NVIDIA GeForce RTX 4090 Laptop GPU", 76),
+    ("NVIDIA GeForce RTX 3080", 70),  # the 12 GB card
+    ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16),
+    ("NVIDIA H100 SXM5 MIG 1g.10gb", 16),
+    ("NVIDIA RTX PRO 6000 Blackwell Server Edition", 188),
+    ("AMD Instinct MI308X", 80),
     ("NVIDIA GeForce RTX 3060 Laptop GPU", 30),
     ("NVIDIA GeForce RTX 3060 Ti", 38),
     ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", 14),
@@ -68,17 +107,21 @@ def test_unknown_is_unknown(name: str, sms: int) -> None:
 
 
 @pytest.mark.parametrize("gpu", all_gpus(), ids=lambda gpu: gpu.name)
-def test_figures_hang_together(gpu: object) -> None:
-    from analyze.gpus import Gpu
-
-    assert isinstance(gpu, Gpu)
+def test_figures_hang_together(gpu: Gpu) -> None:
     peaks = gpu.flops_per_s
+    half = peaks.get("fp16", peaks["fp32"])
     assert gpu.source
-    assert peaks["fp32"] <= peaks.get("tf32", peaks["fp16"]) <= peaks["fp16"] <= peaks.get("fp8", peaks["fp16"])
-    assert peaks.get("bf16", peaks["fp16"]) == peaks["fp16"]
-    assert 10**11 < gpu.bandwidth_bytes_per_s < 10**13
-    ridge = peaks["fp32"] / gpu.bandwidth_bytes_per_s
-    assert 5 < ridge < 150
+    assert peaks["fp32"] <= peaks.get("tf32", half) <= half <= peaks.get("fp8", half)
+    assert peaks.get("bf16", half) == half
+    if gpu.tensor_cores:
+        assert half > 1.9 * peaks["fp32"], "with fp32 sums, even on GeForce cards"
+    if "tf32" in peaks:
+        assert peaks["tf32"] == pytest.approx(half / 2, rel=0.03), "chips multiply half precision twice as fast"
+    if "fp8" in peaks:
+        assert peaks["fp8"] == pytest.approx(half * 2, rel=0.02)
+    if gpu.bandwidth_bytes_per_s:
+        assert 10**11 < gpu.bandwidth_bytes_per_s < 10**13
+        assert 5 < peaks["fp32"] / gpu.bandwidth_bytes_per_s < 150
 
 
 def test_every_figure_names_its_document() -> None:
@@ -86,8 +129,8 @@ def test_every_figure_names_its_document() -> None:
     used = set()
     for row in content["gpu"]:
         stated = [figure for figures in row["sources"].values() for figure in figures.split()]
-        optional = ["memory"] if "memory" in row else []
-        assert sorted(stated) == sorted(["sms", "bandwidth", *row["tflops"], *optional]), row["name"]
+        optional = [figure for figure in ("memory", "bandwidth") if figure in row]
+        assert sorted(stated) == sorted(["sms", *row["tflops"], *optional]), row["name"]
         used |= set(row["sources"])
     assert used == set(content["documents"])
 
@@ -106,3 +149,32 @@ def test_peaks_of_what_runs() -> None:
     assert gpu.peak("fp32", matrix_unit=True) == 52_000_000_000_000  # 3xTF32
     assert gpu.peak("fp16", matrix_unit=False) is None
     assert gpu.peak("unknown", matrix_unit=None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "units", "faster"),
+    [
+        ("Tesla P100-PCIE-16GB", (6, 0), "", ("fp16",)),
+        ("Tesla P100-PCIE-16GB", None, "", ("fp16",)),
+        ("Quadro GP100", (6, 0), "", ("fp16",)),
+        ("NVIDIA GeForce GTX 1070 Ti", None, "", ()),
+        ("NVIDIA GeForce GTX 1060 6GB", (6, 1), "", ()),
+        ("NVIDIA GeForce GTX 1650", (7, 5), "", ()),
+        ("Quadro T1000", (7, 5), "", ()),
+        ("Tesla T4", (7, 5), "tensor cores", ("fp16",)),
+        ("Tesla V100-SXM3-32GB", (7, 0), "tensor cores", ("fp16",)),
+        ("NVIDIA GeForce RTX 3090", (8, 6), "tensor cores", ("bf16", "fp16")),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", (8, 9), "tensor cores", ("bf16", "fp16")),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", (8, 0), "tensor cores", ("tf32", "bf16", "fp16")),
+        ("AMD Instinct MI300X", (9, 4), "matrix cores", ("bf16", "fp16")),
+    ],
+)
+def test_abilities(name: str, capability: tuple[int, int] | None, units: str, faster: tuple[str, ...]) -> None:
+    assert find_abilities(find_gpu(name), name, capability) == Abilities(units, faster)
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"), [("Example GPU", None), ("AMD Radeon Graphics", (9, 0)), ("NVIDIA Future", (99, 0))]
+)
+def test_abilities_that_are_not_known(name: str, capability: tuple[int, int] | None) -> None:
+    assert find_abilities(None, name, capability) is None

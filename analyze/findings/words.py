@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from analyze.blocks import Column, Kind, Table
-from analyze.findings.finding import Outcome, Passed
+from analyze.findings.finding import Finding, Outcome, Passed
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.metrics import DeviceTime
 from analyze.metrics.savings import ShrunkGap
+from analyze.metrics.scenario import NOTHING_FASTER
 from analyze.units import duration, percent, plural
 
 _LONGEST = 32
@@ -46,7 +48,7 @@ def gaps_table(gaps: tuple[ShrunkGap, ...], device: DeviceTime) -> tuple[Table, 
     return (table,)
 
 
-def slower_products(case: Case, rule: Rule, title: str, what: str, changes: Mapping[str, str] | None = None) -> Outcome:
+def slower_products(case: Case, rule: Rule, title: str, what: str, *, noun: str, change: str = "") -> Outcome:
     """Products that could run in a faster precision; without known peaks, how long they take.
 
     Args:
@@ -54,25 +56,52 @@ def slower_products(case: Case, rule: Rule, title: str, what: str, changes: Mapp
         rule: the rule.
         title: of the finding.
         what: how they run now.
-        changes: the change by the precision that the GPU is faster in, where it is not the rule's own.
+        noun: what one of them is.
+        change: the change, where it is not the rule's own.
     """
     scenario = case.measures.savings.scenario(rule.costs[0])
     if scenario is None:
         return Passed(rule.id, "none in the window")
     share = scenario.time_ns / max(case.measures.fusion.total_ns, 1)
     seen = (
-        f"{plural(scenario.count, 'GEMM or convolution kernel')} {what}: {duration(scenario.time_ns)}, "
+        f"{plural(scenario.count, f'{noun} kernel')} {what}: {duration(scenario.time_ns)}, "
         f"{percent(share)} of activity time."
     )
     if not scenario.note:
         if share < _WORTH_A_REMARK:
             return Passed(rule.id, f"{percent(share)} of activity time; the GPU's peaks are not known")
-        unknown = (
-            " What another precision would save is not stated: the GPU is not in gpus.toml, or is no faster in it."
-        )
-        return case.remark(rule, title, seen + unknown, "medium")
+        unknown = " What another precision would save is not stated: the GPU is not in gpus.toml."
+        return case.remark(rule, title, seen + unknown, "medium", change=change)
     cost = case.cost(rule)
     if not isinstance(cost, Cost):
         return cost
-    change = (changes or {}).get(scenario.precision, "")
     return case.finding(rule, cost, title, f"{seen} {scenario.note}.", change=change)
+
+
+def fp32_products(case: Case, rule: Rule, noun: str, changes: Mapping[str, str]) -> Outcome:
+    """Products in fp32 on vector units, with the change by the precision that the GPU is faster in."""
+    asked, scenario = (case.measures.savings.scenario(name) for name in ("asked-precision", rule.costs[0]))
+    if asked and asked.precision != NOTHING_FASTER:
+        return Passed(rule.id, "told by precision-not-used")
+    if scenario is None:
+        return Passed(rule.id, "none in the window")
+    if scenario.precision == NOTHING_FASTER:
+        return Passed(rule.id, f"{plural(scenario.count, f'{noun} kernel')} in fp32: nothing on this GPU is faster")
+    plain = f"{noun[0].upper()}{noun[1:]}s run in fp32"
+    if scenario.units:
+        title = f"FP32 {noun}s leave {scenario.units} idle"
+    else:
+        title = f"{plain}; {scenario.precision} is faster" if scenario.precision else f"{plain} on CUDA cores"
+    units = "vector units" if scenario.units == "matrix cores" else "CUDA cores"
+    change = changes.get(scenario.precision, "")
+    outcome = slower_products(case, rule, title, f"in fp32 on {units}", noun=noun, change=change)
+    if not isinstance(outcome, Finding) or scenario.units or not scenario.precision:
+        return outcome
+    return replace(outcome, why=_WITHOUT_UNITS, unless=_SUMS_IN_HALF)
+
+
+_WITHOUT_UNITS = "This chip computes two fp16 values in the time of one fp32 value; no other precision is faster."
+_SUMS_IN_HALF = (
+    "The products may not add up in fp16: cuBLAS reaches that rate only with "
+    "torch.backends.cuda.matmul.allow_fp16_accumulation = True, which costs accuracy."
+)

@@ -1,6 +1,7 @@
 """Kernel names to what the kernels compute."""
 
 from analyze.kernels.classify import CATEGORIES, KernelKind, classify, classify_name
+from analyze.kernels.demangle import readable
 from analyze.kernels.ops import op_category
 
-__all__ = ["CATEGORIES", "KernelKind", "classify", "classify_name", "op_category"]
+__all__ = ["CATEGORIES", "KernelKind", "classify", "classify_name", "op_category", "readable"]

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from analyze.kernels.demangle import demangle
+
 # CK and CUTLASS names run to 10,000 characters of nested templates; what a kernel is stands at their front.
 MAX_MATCHED_CHARACTERS = 1_500
 
@@ -53,8 +55,8 @@ class KernelName:
 
 def parse(raw: str) -> KernelName:
     """Take a kernel name apart; any string is accepted."""
-    cleaned = _clean(raw[: 4 * MAX_MATCHED_CHARACTERS])
-    if cleaned.startswith(("_ZN", "_ZTS", "_Z")):
+    cleaned = _clean((demangle(raw) or raw)[: 4 * MAX_MATCHED_CHARACTERS])
+    if cleaned.startswith("_Z"):
         text, name = _unmangle(cleaned)
     else:
         text = _drop_return_type(_drop_parameters(cleaned))
@@ -144,7 +146,7 @@ def _drop_template_arguments(name: str) -> str:
 
 
 def _unmangle(name: str) -> tuple[str, str]:
-    """Give the identifiers of an Itanium-mangled name: all that is needed where the demangler gave up.
+    """Give the identifiers of an Itanium-mangled name: what is left to read where the name is cut.
 
     Returns:
         The text (`a::b<c d e>`, without the codes between the identifiers) and the function name (`a::b`).

@@ -64,6 +64,10 @@ _POSITIONAL = _markers(
     (r"(?:^|_)cijk_a[a-z]+_b[a-z]+_b", "bf16"),
     (r"(?:^|_)cijk_a[a-z]+_b[a-z]+_h", "fp16"),
     (r"(?:^|_)cijk_a[a-z]+_b[a-z]+_[dz]", "fp64"),
+    (r"(?:^|_)cijk_[sc](?:[sb]|_s)?b?_\w*postgsu", "fp32"),
+    (r"(?:^|_)cijk_b(?:bs|_bs|ss)?_\w*postgsu", "bf16"),
+    (r"(?:^|_)cijk_h(?:hs|_hs|ss|b)?_\w*postgsu", "fp16"),
+    (r"(?:^|_)cijk_[dz]b?_\w*postgsu", "fp64"),
 )
 
 # fp32 results built from several low-precision products, and operands of two types.
@@ -106,6 +110,8 @@ _MANGLED = _markers(
     (r"I(?:Li\d+E)?d(?=L[ib]\d|[fdisE])", "fp64"),
 )
 
+_CK_BF16 = re.compile(r"(?:^|\W)ck::.*unsigned short, unsigned short")  # the same types, demangled
+
 _MMA_SHAPE = re.compile(r"([sdhi])(884|1688|16816|8816|16832|161616|16864)(?=[a-z_])")
 _SIMT_GEMM = re.compile(r"(?:^|[_<:])(gc|[sdczhi])gemm(?:3m)?(?=_|ex|kernel|<|$)")
 _SIMT_PRECISION = {"gc": "fp32", "s": "fp32", "d": "fp64", "c": "fp32", "z": "fp64", "h": "fp16", "i": "int8"}
@@ -113,12 +119,14 @@ _SIMT_PRECISION = {"gc": "fp32", "s": "fp32", "d": "fp64", "c": "fp32", "z": "fp
 _COPY_CAST = re.compile(r"withcast|tofloat32_copy|float(?:16|8_\w+|32)_copy_kernel|gpu_kernel_impl<[^<]*copy_")
 _LOAD_CAST = re.compile(r"loadwithcast|storewithcast")
 _DISABLED_ENUM = re.compile(r"\([a-z_0-9:]*fp8[a-z_0-9]*\)0")
+_FP8_CACHE = re.compile(r"fp8kvcachedatatype\)[1-9]|fp8kvcachedatatype::kfp8")  # values are scaled and cast to it
 
 _MATRIX_UNIT = re.compile(
     r"[sdhi](?:884|1688|16816|8816|16832|161616|16864)(?:[a-z_]|$)|tensor\d+x\d+x\d+|"
     r"warpgroupsize|[hiq]g?mma|wgmma|"
     r"tensorop|wmma|xdl|mfma|gtcx?\d?_|gmma|tcgen05|umma|_mi\d+x\d+x|dpas|joint_matrix|xmx|collectivemma"
 )
+_SCALED_BLOCKS = re.compile(r"block_?(?:wise|_?scale)|grouped|w8a8_block")  # no other unit multiplies fp8
 _NO_MATRIX_UNIT = re.compile(r"simt|ffma|ff_main|scudnn|gemv|cijk_.*_mt\d+x\d+x\d+_(?!mi\d)")
 
 
@@ -147,7 +155,8 @@ def uses_matrix_unit(kernel: KernelName, category: str) -> bool | None:
     if _SIMT_GEMM.search(text):
         return False
     precision = _matrix_precision(kernel)
-    if precision == "tf32" or (_XMMA.search(text) and precision != "fp32"):
+    in_blocks = precision == "fp8" and _SCALED_BLOCKS.search(text)
+    if precision == "tf32" or in_blocks or (_XMMA.search(text) and precision != "fp32"):
         return True
     return False if category == "convolution" and precision == "fp32" else None
 
@@ -161,6 +170,8 @@ def _matrix_precision(kernel: KernelName) -> str:
     if marked not in {UNKNOWN, "fp32"}:
         return marked
     shape, simt = _MMA_SHAPE.search(text), _SIMT_GEMM.search(text)
+    if _CK_BF16.search(text):
+        return "bf16"
     if shape:
         return _shape_precision(shape.group(1), shape.group(2))
     if simt:
@@ -203,6 +214,8 @@ def _tensor_precision(kernel: KernelName, category: str) -> str:
     text = kernel.text
     if category == "copy_layout" and _COPY_CAST.search(text):
         return "mixed"
+    if _FP8_CACHE.search(text):
+        return "fp8"
     cast = _LOAD_CAST.search(text)
     start = max(text.find("<"), text.find("tensorptr"))
     found = _first(_TEMPLATE_TYPES, text[start : cast.start() if cast else None]) if start >= 0 else UNKNOWN

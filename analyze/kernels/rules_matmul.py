@@ -173,6 +173,20 @@ GEMM_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "gemm",
+        "weight_only_cuda_core",
+        r"(^|_)gem[mv]_half_q_half|k?gem[mv]_4bit_\w*naive|(^|_)exllama",
+        (
+            "void kgemm_4bit_inference_naive<__half, 128, 16>",
+            "void kgemv_4bit_inference_naive<__nv_bfloat16, 128, 32>",
+            "gemm_half_q_half_gptq_4bit_kernel",
+        ),
+        scope="words",
+        precision="mixed",
+        tensor_core="no",
+        fused=True,
+    ),
+    Rule(
+        "gemm",
         "gemv",
         r"gemv|gemmk1|gemvn?sp|(^|_|:)(wvsplitk\w*|llmm1|wv_splitk\w*)|dot_?based_?gemm",
         (
@@ -233,13 +247,12 @@ GEMM_RULES: tuple[Rule, ...] = (
         "gemm",
         "weight_only",
         r"marlin(?!_moe)|"
-        r"(^|_)(awq|gptq|gptqmarlin|exllama\w*|machete|wna16|w4a16|w8a16|fpa_?intb|gemm_half_q_half|bnb|"
+        r"(^|_)(awq|gptq|gptqmarlin|machete|wna16|w4a16|w8a16|fpa_?intb|bnb|"
         r"gemm_4bit\w*|kgemm_4bit\w*|qserve|int4|nf4|tinygemm)(_|$)\w*",
         (
             "void marlin::Marlin<256, 4, 16, 4, 3, false, 8>",
             "void vllm::awq::gemm_forward_4bit_cuda_m16nXk32<128>",
-            "gemm_half_q_half_gptq_4bit_kernel",
-            "kgemm_4bit_inference_naive",
+            "kgemm_4bit_inference",
         ),
         scope="words",
         precision="mixed",

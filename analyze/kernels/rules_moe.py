@@ -68,6 +68,20 @@ _NOT_GEMM = r"^(?!.*((?<!fb)gemm|gemv|matmul)).*"
 QUANTIZATION_RULES: tuple[Rule, ...] = (
     Rule(
         "quantization",
+        "hybrid_fp8",
+        r"(float|half|bf16)_to_hfp8|hfp8_to_(float|half|bf16)",
+        (
+            (
+                "void at::native::vectorized_elementwise_kernel<4, "
+                "fbgemm_gpu::_float_to_hfp8_gpu(at::Tensor const&)::{lambda(float)#1}>"
+            ),
+            "_hfp8_to_float_cuda_kernel",
+        ),
+        scope="text",
+        precision="fp8",
+    ),
+    Rule(
+        "quantization",
         "fused_activation",
         r"(silu|gelu|swiglu|geglu|relu|act(ivation)?)_(\w+_)?(quant\w*|cast_and_transpose|to_fp8)",
         ("silu_and_mul_per_block_quant_kernel", "swiglu_and_per_token_cast_and_transpose_impl"),

@@ -119,15 +119,14 @@ def _owners(tree: CallTree, call: Int64) -> Int64:
 
 def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
     """What the names say, kernels only: copies and memsets compute nothing."""
-    names = work.select("name", "kind").unique()
-    kinds = [classify_name(name or "") for name in names["name"].cast(pl.String)]
+    key = ["recorded_name", "kind"]
+    names = work.select(key).unique()
+    kinds = [classify_name(name or "") for name in names["recorded_name"].cast(pl.String)]
     found = names.with_columns(
         pl.Series(field, [getattr(kind, field) for kind in kinds], dtype=dtype)
         for field, dtype in _KIND_OF_KERNEL.items()
     )
-    joined = work.select("name", "kind").join(
-        found, on=["name", "kind"], how="left", maintain_order="left", nulls_equal=True
-    )
+    joined = work.select(key).join(found, on=key, how="left", maintain_order="left", nulls_equal=True)
     kernel = work["kind"].cast(pl.String) == "kernel"
     return {field: joined[field].set(~kernel, None) for field in _KIND_OF_KERNEL}
 

@@ -8,26 +8,43 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.fusion import casts, chain_links
-from analyze.metrics.precision import with_precision
-from analyze.metrics.scenario import Bench, Scenario, of_activities
+from analyze.metrics.precision import lacks, with_precision
+from analyze.metrics.scenario import NOTHING_FASTER, Bench, Scenario, of_activities
 from analyze.metrics.symptoms import has_backward
 from analyze.timeline import Change
 from analyze.timeline.schedule import NONE
 
 _PRODUCTS = ("gemm", "convolution")
 _BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
-_WORTH = 1.25  # times faster: below it another precision is no advice
+# By the kernel, or by the op that launched a plain GEMM: the switches and libraries are those of convolutions.
+_CONVOLVES = (pl.col("category") == "convolution") | (pl.col("op_category").cast(pl.String) == "convolution").fill_null(
+    value=False
+)
 _TERA = 10**12
 _ENOUGH_STEPS = 3  # to tell a collective's own time from its wait
 _HALF = ("bf16", "fp16")
 
 
 def fp32_products(bench: Bench) -> Scenario | None:
-    """GEMMs and convolutions on CUDA cores in fp32, at the ratio of the GPU's peaks."""
-    rows = _products(bench).filter((pl.col("precision") == "fp32") & ~pl.col("tensor_core").fill_null(value=True))
-    peaks = bench.gpu.flops_per_s if bench.gpu else {}
-    better = next((p for p in ("tf32", *_HALF) if peaks.get(p, 0) > _WORTH * peaks.get("fp32", 0) > 0), None)
-    return _faster(bench, rows, "fp32", better)
+    """GEMMs on CUDA cores in fp32, at the ratio of the GPU's peaks, without those that convolutions run as."""
+    return _in_fp32(bench, ~_CONVOLVES)
+
+
+def fp32_convolutions(bench: Bench) -> Scenario | None:
+    """Convolutions on CUDA cores in fp32, likewise; depthwise ones are limited by memory, not by arithmetic."""
+    found = _in_fp32(bench, _CONVOLVES & (pl.col("family") != "direct"))
+    accumulates = bench.abilities is not None and not bench.abilities.units
+    if found is None or not accumulates:
+        return found
+    # PyTorch has cuDNN accumulate convolutions in fp32: without tensor cores half precision is no faster.
+    return replace(found, change=Change(), note="", precision=NOTHING_FASTER)
+
+
+def _in_fp32(bench: Bench, of: pl.Expr) -> Scenario | None:
+    on_cuda_cores = (pl.col("precision") == "fp32") & ~pl.col("tensor_core").fill_null(value=True)
+    abilities = bench.abilities
+    better = None if abilities is None else next(iter(abilities.faster), NOTHING_FASTER)
+    return _faster(bench, _products(bench).filter(of & on_cuda_cores), "fp32", better)
 
 
 def asked_precision(bench: Bench) -> Scenario | None:
@@ -39,7 +56,8 @@ def asked_precision(bench: Bench) -> Scenario | None:
     rows = _products(bench).filter(pl.col("precision").is_in(slower))
     if recorded.precision == "tf32":
         rows = rows.filter(~pl.col("tensor_core").fill_null(value=False))  # 3xTF32 is a choice of its own
-    return _faster(bench, rows, str(rows["precision"].mode()[0]) if rows.height else "", recorded.precision)
+    better = NOTHING_FASTER if lacks(bench.abilities, recorded.precision) else recorded.precision
+    return _faster(bench, rows, str(rows["precision"].mode()[0]) if rows.height else "", better)
 
 
 def _products(bench: Bench) -> pl.DataFrame:
@@ -51,12 +69,14 @@ def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> 
     """The rows at the peak of a better precision; without known peaks nothing changes and the note is empty."""
     peaks = bench.gpu.flops_per_s if bench.gpu else {}
     before, after = peaks.get(used, 0), peaks.get(better or "", 0)
-    if not before or not after or bench.gpu is None or better is None:
-        return of_activities(rows, Change())
-    new = np.rint(rows["dur_ns"].to_numpy() * (before / after)).astype(np.int64)
-    note = f"{bench.gpu.name}: {before / _TERA:g} TFLOP/s in {used}, {after / _TERA:g} in {better}"
-    scenario = of_activities(rows, bench.shortened(rows, new), note)
-    return scenario and replace(scenario, precision=better)
+    change, note = Change(), ""
+    if bench.gpu and before and after:
+        new = np.rint(rows["dur_ns"].to_numpy() * min(before / after, 1)).astype(np.int64)
+        change = bench.shortened(rows, new)
+        note = f"{bench.gpu.name}: {before / _TERA:g} TFLOP/s in {used}, {after / _TERA:g} in {better}"
+    scenario = of_activities(rows, change, note)
+    units = bench.abilities.units if bench.abilities else ""
+    return scenario and replace(scenario, precision=better or "", units=units)
 
 
 def unfused_attention(bench: Bench) -> Scenario | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from analyze.gpus import Gpu
 from analyze.guard import Guard, require
+from analyze.metrics.alignment import Alignment, measure_alignment
 from analyze.metrics.attribution import Attribution, attribute
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
@@ -19,7 +19,7 @@ from analyze.metrics.memory import Memory, measure_memory
 from analyze.metrics.modules import Module, measure_modules
 from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
-from analyze.metrics.precision import PrecisionAudit, gpu_of, measure_precision
+from analyze.metrics.precision import PrecisionAudit, abilities_of, gpu_of, measure_precision
 from analyze.metrics.purpose import Purpose, measure_purpose
 from analyze.metrics.records import zero_share
 from analyze.metrics.roofline import Roofline, measure_roofline
@@ -75,6 +75,7 @@ class Measures:
         zero_share: share of rows with time 0 and length 0.
         lead: host time before the headline device's window, None without steps.
         savings: what-ifs, replayed when asked for.
+        alignment: half-precision GEMMs of unaligned operands.
         symptoms: what rules judge without a replay.
         trust: what the headline device's figures stand on, None without one.
         recorded: what `capture` stored in the file, None in other files.
@@ -102,6 +103,7 @@ class Measures:
     lead: Lead | None
     zero_share: float
     savings: Savings
+    alignment: Alignment
     symptoms: Symptoms
     recorded: Recorded | None
     trust: Trust | None
@@ -126,11 +128,15 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     work = make("attribution", lambda: _work(trace, selection))
     purpose = make("purpose", lambda: measure_purpose(work))
     gpu = make("gpu", lambda: gpu_of(trace, main.id if main else None))
+    abilities = make("abilities", lambda: abilities_of(trace, main.id if main else None))
     memory = make("memory", lambda: measure_memory(trace, within, definitions.top))
     zeros = make("zero_share", lambda: zero_share(trace))
     final = make("final-sync", lambda: find_final_sync(trace, host.blocking, definitions))
     odd = make("notices", lambda: find_notices(trace, selection, devices, launches, definitions, zeros))
     notices = _notices(odd, purpose, memory)
+    bench = make(
+        "bench", lambda: Bench(trace, host, work, gpu, abilities, definitions, within, final) if main else None
+    )
     flags, cut = trace.metadata.flags, trace.recording.cut
     measures = Measures(
         selection=selection.label,
@@ -142,7 +148,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         kernels=make("kernels", lambda: measure_kernels(lines)),
         purpose=purpose,
         modules=make("modules", lambda: measure_modules(work)),
-        precision=make("precision", lambda: measure_precision(trace, work, gpu)),
+        precision=make("precision", lambda: measure_precision(trace, work, gpu, abilities)),
         roofline=make("roofline", lambda: measure_roofline(trace, work, gpu, definitions.short_kernel_ns)),
         fusion=make("fusion", lambda: measure_fusion(trace, work)),
         memory=memory,
@@ -153,9 +159,10 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         notices=notices,
         trust=make("trust", lambda: measure_trust(main, launches, notices, flags, cut=cut)),
         zero_share=zeros,
+        alignment=make("alignment", lambda: measure_alignment(trace, work, abilities)),
         symptoms=make("symptoms", lambda: measure_symptoms(trace, work)),
         recorded=trace.metadata.recorded,
-        savings=make("savings", lambda: _savings(trace, host, work, gpu, definitions, within, final, lines, devices)),
+        savings=make("savings", lambda: _savings(bench, lines, devices)),
         lead=make("lead", lambda: measure_lead(trace, host, selection, devices)),
     )
     return replace(measures, absent=guard.not_measured())
@@ -180,23 +187,13 @@ def _overlaps(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> t
     return tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True))
 
 
-def _savings(
-    trace: Trace,
-    host: Host,
-    work: Attribution,
-    gpu: Gpu | None,
-    definitions: Definitions,
-    within: tuple[int, int] | None,
-    final: int | None,
-    lines: list[DeviceTimeline],
-    devices: tuple[DeviceTime, ...],
-) -> Savings:
+def _savings(bench: Bench | None, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:
     """What-ifs on the headline device, replayed when asked for."""
-    require(host, work, gpu, final)
-    main = headline(devices)
-    if main is None:
+    if bench is None:
         return Savings(None, None)
-    return Savings(Bench(trace, host, work, gpu, definitions, within, final), lines[devices.index(main)])
+    require(bench, bench.host, bench.work, bench.gpu, bench.abilities, bench.final)
+    main = headline(devices)
+    return Savings(bench, lines[devices.index(main)] if main else None)
 
 
 def _devices(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
-from analyze.gpus import Gpu, find_gpu
+from analyze.gpus import Abilities, Gpu, find_abilities, find_gpu
 from analyze.metrics.attribution import Attribution, once
 from analyze.metrics.shapes import read_inputs
 from analyze.timeline.calls import OP
-from analyze.trace import Trace
+from analyze.trace import DeviceInfo, Trace
 from analyze.units import percent
 
 CATEGORIES = ("gemm", "convolution", "attention")
@@ -103,17 +103,36 @@ def gpu_of(trace: Trace, device: int | None) -> Gpu | None:
     """The model of a device, None when it is not known."""
     if device is None:
         return None
-    infos = [d for d in trace.metadata.devices if d.id == device] or list(trace.metadata.devices)
-    sizes = {(d.multiprocessors, d.memory_bytes) for d in infos}
+    sizes = {(d.multiprocessors, d.memory_bytes) for d in _infos(trace, device)}
     return find_gpu(trace.metadata.device_name(device), *(sizes.pop() if len(sizes) == 1 else (0, 0)))
 
 
-def measure_precision(trace: Trace, found: Attribution, gpu: Gpu | None) -> PrecisionAudit:
-    """The audit over all devices; `gpu` is the headline device's."""
+def abilities_of(trace: Trace, device: int | None) -> Abilities | None:
+    """What a device can multiply with, None when it is not known."""
+    if device is None:
+        return None
+    capabilities = {d.capability for d in _infos(trace, device)}
+    capability = capabilities.pop() if len(capabilities) == 1 else None
+    if trace.metadata.runtime.startswith("ROCm"):
+        capability = None
+    return find_abilities(gpu_of(trace, device), trace.metadata.device_name(device), capability)
+
+
+def lacks(abilities: Abilities | None, precision: str) -> bool:
+    """Whether a device is known to be without a precision. TF32 and bf16 came with the same generation."""
+    return abilities is not None and not {"bf16" if precision == "tf32" else precision} & set(abilities.faster)
+
+
+def _infos(trace: Trace, device: int) -> list[DeviceInfo]:
+    return [d for d in trace.metadata.devices if d.id == device] or list(trace.metadata.devices)
+
+
+def measure_precision(trace: Trace, found: Attribution, gpu: Gpu | None, abilities: Abilities | None) -> PrecisionAudit:
+    """The audit over all devices; `gpu` and `abilities` are the headline device's."""
     recorded = trace.metadata.recorded
     asked, amp = (recorded.precision, recorded.amp) if recorded else ("", False)
     uses = tuple(_uses(with_precision(trace, found), gpu))
-    asked_for = Asked(asked, amp, gpu, trace.metadata.runtime.startswith("ROCm"))
+    asked_for = Asked(asked, amp, gpu, abilities, trace.metadata.runtime.startswith("ROCm"))
     judgements = tuple(j for category in CATEGORIES for j in _judge(category, uses, asked_for))
     return PrecisionAudit(asked, amp, gpu.name if gpu else "", gpu.source if gpu else "", uses, judgements)
 
@@ -174,6 +193,7 @@ class Asked:
     asked: str
     amp: bool
     gpu: Gpu | None
+    abilities: Abilities | None
     rocm: bool
 
     @property
@@ -250,15 +270,18 @@ def _sentence(ident: str, category: str, ran_in: str, share: float, asked_for: A
     if ident == "3xtf32":
         return f"{text}: three tf32 products for one, with fp32 accuracy; this is not tf32."
     if ident == "tf32-not-used":
-        return f"{text}: {_nothing_changed(category, share, asked_for.gpu)}"
+        return f"{text}: {_nothing_changed(category, share, asked_for)}"
     if ident == "tf32-uninvited" and category == "convolution":
         return f"{text}: torch.backends.cudnn.allow_tf32 is on by default."
     return f"{text}."
 
 
-def _nothing_changed(category: str, share: float, gpu: Gpu | None) -> str:
+def _nothing_changed(category: str, share: float, asked_for: Asked) -> str:
+    gpu = asked_for.gpu
     if gpu is not None and "tf32" not in gpu.flops_per_s:
         return f"the {gpu.name} has no tf32."
+    if lacks(asked_for.abilities, "tf32"):
+        return "this GPU has no tf32."
     effect = "nothing changed" if share >= _ALL else "that part did not change"
     if category == "attention":
         return f"{effect}; the tf32 switches do not reach fused attention."

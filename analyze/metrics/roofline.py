@@ -206,7 +206,8 @@ def _rate(row: dict[str, object], ran: tuple[str, bool | None] | None, gpu: Gpu 
     precision, core = ran if ran is not None and flops else ("", None)
     peak = gpu.peak(precision, matrix_unit=core) if gpu and precision else None
     flops_share = flops_per_s / peak if flops_per_s and peak else None
-    bytes_share = bytes_per_s / gpu.bandwidth_bytes_per_s if bytes_per_s and gpu else None
+    bandwidth = gpu.bandwidth_bytes_per_s if gpu else 0
+    bytes_share = bytes_per_s / bandwidth if bytes_per_s and bandwidth else None
     limit = ""
     if gpu is not None and bytes_share is not None and (peak or not flops):
         limit = _limit(flops_share or 0.0, bytes_share, short=ns < short_ns * calls)

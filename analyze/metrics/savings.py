@@ -29,6 +29,7 @@ BUILDERS: dict[str, Builder] = {
     "first-use": host_changes.first_use,
     "profiler": host_changes.profiler_time,
     "fp32-products": device_changes.fp32_products,
+    "fp32-convolutions": device_changes.fp32_convolutions,
     "asked-precision": device_changes.asked_precision,
     "attention": device_changes.unfused_attention,
     "chains": device_changes.fusible_chains,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from analyze.gpus import Gpu
+from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
 from analyze.metrics.first_use import first_use_rows
 from analyze.settings import Definitions
@@ -19,6 +19,7 @@ from analyze.timeline.intervals import Int64
 from analyze.timeline.schedule import NONE
 from analyze.trace import Trace
 
+NOTHING_FASTER = "none"
 _PLACES = 8
 _INBOUND = r"HtoD|HostToDevice"
 
@@ -52,7 +53,8 @@ class Scenario:
         time_ns: their time added up.
         places: where they are, most time first.
         note: what the new times rest on, where they are not zero.
-        precision: what products would run in, where that is the change.
+        precision: what products would run in, where that is the change; `NOTHING_FASTER` where the GPU has nothing.
+        units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
     """
 
     change: Change
@@ -61,6 +63,7 @@ class Scenario:
     places: tuple[Place, ...]
     note: str = ""
     precision: str = ""
+    units: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Bench:
         host: its host side.
         work: the selected activities with op and purpose; `at` is their row among all timed ones.
         gpu: model of the headline device, None when it is not known.
+        abilities: what that device can multiply with, None when it is not known.
         definitions: limits.
         within: host interval of the selection, None for everything.
         final: row of `host.blocking` with the profiler's own synchronisation, None without one.
@@ -81,6 +85,7 @@ class Bench:
     host: Host
     work: Attribution
     gpu: Gpu | None
+    abilities: Abilities | None
     definitions: Definitions
     within: tuple[int, int] | None
     final: int | None

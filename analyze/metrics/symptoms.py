@@ -11,6 +11,13 @@ from analyze.trace import Trace, matching
 
 _BACKWARD = r"^autograd::engine::|Backward\d*$"
 _ENOUGH = 0.5  # of kernel time: below it the kernels with a grid do not speak for all
+# Work whose grid says nothing about its size: collectives, copies as kernels, and libraries that choose the number of
+# blocks by the device (persistent and stream-K kernels, DeepEP and DeepGEMM on some of the multiprocessors).
+_NOT_BY_SIZE = ("communication", "memcpy", "memset")
+_CHOSEN_GRID = (
+    r"(?i)persist|stream_?k|_sk[1-9]\d*_|^nvjet|deep_?gemm|deep_?ep\b|marlin|splitkv_mla|FlashAttn\w*Sm(?:90|100)|"
+    r"TmaWarpSpecialized|TmaGmma|warpgroupsize"
+)
 _TRAINING_NORM = r"(?i)batch_?norm_(collect_statistics|stats|transform_input|backward)|bn_fw_tr|BatchNormFwdTrain"
 
 
@@ -21,7 +28,8 @@ class Symptoms:
     Attributes:
         kernel_ns: durations of the kernels whose grid and device size are recorded; 0 where that is so of less than
             half of kernel time.
-        underfilled_ns: of them, of kernels with fewer blocks than the device has multiprocessors.
+        underfilled_ns: of them, of kernels with fewer blocks than the device has multiprocessors, whose grid follows
+            from the work.
         backward: the file holds a backward pass.
         graph_ops: ops that record a graph for a backward pass.
         ops: timed framework ops.
@@ -55,9 +63,11 @@ def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
     sized = _with_blocks(trace, kernels)
     sizes = {device.memory_bytes for device in trace.metadata.devices}
     told = int(sized["dur_ns"].sum())
+    by_size = ~matching(sized["name"], _CHOSEN_GRID) & ~sized["category"].cast(pl.String).is_in(_NOT_BY_SIZE)
+    small = sized.filter(by_size & (sized["blocks"] < sized["sms"]))
     return Symptoms(
         kernel_ns=told if told >= _ENOUGH * int(kernels["dur_ns"].sum()) else 0,
-        underfilled_ns=int(sized.filter(pl.col("blocks") < pl.col("sms"))["dur_ns"].sum()),
+        underfilled_ns=int(small["dur_ns"].sum()),
         backward=has_backward(trace),
         graph_ops=_graph_ops(trace),
         ops=trace.ops.height,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from analyze import schema
-from analyze.kernels import classify
+from analyze.kernels import classify, readable
 from analyze.trace.rows import Timed
 
 
@@ -37,25 +37,29 @@ def link_activities(frames: dict[str, pl.DataFrame], ops: Timed) -> pl.DataFrame
         .with_columns(timed=timed)
         .with_columns(end_ns=pl.when("timed").then(pl.col("start_ns") + dur))
         .join(calls, on=["process", "correlation"], how="left", maintain_order="left")
-        .with_columns(category=_categories(frames["activities"]))
+        .with_columns(_of_names(frames["activities"]))
         .sort("start_ns", "end_ns", maintain_order=True)
     )
     around = ops.names(linked["launch_thread"], linked["launch_start_ns"])
     return linked.with_columns(op=around).select(schema.names(schema.LINKED))
 
 
-def _categories(activities: pl.DataFrame) -> pl.Series:
-    """What each activity computes: copies by their kind, kernels by their name (each name is classified once)."""
+def _of_names(activities: pl.DataFrame) -> list[pl.Series]:
+    """What the names give, each read once: `name` to read, `recorded_name`, and `category` (copies by their kind)."""
     kinds = activities.select("kind", "name").unique(maintain_order=True)
-    names = kinds["name"].cast(pl.String).fill_null("")
-    found = kinds.with_columns(category=classify(names.to_list())["category"])
+    names = kinds["name"].cast(pl.String).fill_null("").to_list()
     kind = pl.col("kind").cast(pl.String)
-    found = found.with_columns(category=pl.when(kind == "kernel").then("category").otherwise(kind))
+    found = kinds.with_columns(
+        category=pl.when(kind == "kernel").then(classify(names)["category"]).otherwise(kind),
+        readable=pl.Series([readable(name) for name in names], dtype=pl.String),
+    )
     joined = activities.select("kind", "name").join(
         found, on=["kind", "name"], how="left", maintain_order="left", nulls_equal=True
     )
-    categories: pl.Series = joined["category"].cast(pl.Categorical)
-    return categories
+    recorded = joined["name"]
+    mangled = any(name.startswith("_Z") for name in names)
+    shown = joined["readable"].cast(recorded.dtype) if mangled else recorded
+    return [shown.alias("name"), recorded.alias("recorded_name"), joined["category"].cast(pl.Categorical)]
 
 
 def collect_launches(runtime: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:

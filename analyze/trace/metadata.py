@@ -24,12 +24,14 @@ class DeviceInfo:
         name: marketing name, empty where not recorded.
         multiprocessors: SMs or compute units, 0 where not recorded.
         memory_bytes: total memory, 0 where not recorded.
+        capability: CUDA compute capability, None where not recorded.
     """
 
     id: int
     name: str
     multiprocessors: int
     memory_bytes: int
+    capability: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +128,13 @@ def _runtime(keys: Mapping[str, Any]) -> str:
 
 def _device(properties: Mapping[str, Any]) -> DeviceInfo:
     name = properties.get("name")
+    major, minor = _int(properties.get("computeMajor")), _int(properties.get("computeMinor"))
     return DeviceInfo(
         id=_int(properties.get("id")) or 0,
         name=name[:_NAME_LIMIT] if isinstance(name, str) else "",
         multiprocessors=_int(properties.get("numSms")) or 0,
         memory_bytes=_int(properties.get("totalGlobalMem")) or 0,
+        capability=(major, minor) if major and minor is not None else None,
     )
 
 

@@ -92,24 +92,132 @@ def test_a_long_wait_between_short_kernels_is_no_gap_between_them(tmp_path: Path
     assert not judged(builder, tmp_path).findings
 
 
+V100 = ("Tesla V100-SXM2-16GB", 80, 16)
+
+
+def products(gpu: tuple[str, int, int], kernel: str, folder: Path, op: str = "aten::f", **properties: int) -> Diagnosis:
+    """20 kernels of 400 us, launched in time."""
+    name, sms, memory = gpu
+    builder = TraceBuilder()
+    device = {"id": 0, "name": name, "numSms": sms, "totalGlobalMem": memory << 30, **properties}
+    builder.metadata["deviceProperties"] = [device]
+    for number in range(20):
+        builder.op(op, 10 * number, 8)
+        builder.run(kernel, (10 * number + 2, 4), (10 + 401.5 * number, 400))
+    return judged(builder, folder)
+
+
 @pytest.mark.parametrize(
-    ("gpu", "sms", "memory", "change"),
+    ("gpu", "gemm", "convolution"),
     [
-        ("NVIDIA GeForce RTX 3060", 28, 12, "autocast to bfloat16"),  # its TF32 is as slow as its fp32
-        ("Tesla V100-SXM2-16GB", 80, 16, "autocast to float16, in training with a GradScaler"),
-        ("NVIDIA A100-SXM4-80GB", 108, 80, 'torch.set_float32_matmul_precision("high"), cudnn.allow_tf32'),
+        (("NVIDIA GeForce RTX 3060", 28, 12), "autocast to bfloat16", "autocast to bfloat16"),  # TF32 as slow as fp32
+        (V100, "autocast to float16, in training with a GradScaler", "autocast to float16, in training"),
+        (
+            ("NVIDIA A100-SXM4-80GB", 108, 80),
+            'torch.set_float32_matmul_precision("high")',
+            "torch.backends.cudnn.allow_tf32 = True",
+        ),
     ],
 )
 def test_fp32_products_are_sent_where_the_gpu_is_faster(
-    gpu: str, sms: int, memory: int, change: str, tmp_path: Path
+    gpu: tuple[str, int, int], gemm: str, convolution: str, tmp_path: Path
 ) -> None:
+    (one,) = (f for f in products(gpu, GEMM, tmp_path).findings if f.id.startswith("fp32"))
+    assert (one.id, one.title) == ("fp32-gemm", "FP32 GEMMs leave tensor cores idle")
+    assert one.seen.startswith("20 GEMM kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
+    assert one.change.startswith(gemm)
+    (other,) = (f for f in products(gpu, CONVOLUTION, tmp_path).findings if f.id.startswith("fp32"))
+    assert (other.id, other.title) == ("fp32-convolution", "FP32 convolutions leave tensor cores idle")
+    assert other.seen.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
+    assert other.change.startswith(convolution)
+
+
+def test_a_gemm_that_a_convolution_runs_as_is_a_convolution(tmp_path: Path) -> None:
+    findings = found(products(V100, GEMM, tmp_path, op="aten::cudnn_convolution"))
+    assert "fp32-gemm" not in findings
+    assert findings["fp32-convolution"].seen.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms")
+
+
+def test_depthwise_convolutions_are_limited_by_memory(tmp_path: Path) -> None:
+    kernel = "void at::native::conv_depthwise2d_forward_kernel<3, float, int>(int)"
+    assert "fp32-convolution" not in found(products(V100, kernel, tmp_path))
+
+
+def test_a_chip_without_tensor_cores_is_told_of_half_precision_only(tmp_path: Path) -> None:
+    """P100: 9.3 and 18.7 TFLOP/s, so 400 us become 199 us; cuDNN adds up in fp32, and gains nothing."""
+    p100 = ("Tesla P100-PCIE-16GB", 56, 16)
+    finding = found(products(p100, GEMM, tmp_path))["fp32-gemm"]
+    assert finding.title == "GEMMs run in fp32; fp16 is faster"
+    assert "9.3 TFLOP/s in fp32, 18.7 in fp16" in finding.seen
+    assert finding.change == "autocast to float16, in training with a GradScaler"
+    assert saved_us(finding) == pytest.approx(20 * (400 - 400 * 9.3 / 18.7), abs=1)
+    texts = " ".join((finding.title, finding.seen, finding.why, finding.change, finding.unless)).lower()
+    assert not any(word in texts for word in ("tf32", "bf16", "bfloat16", "tensor"))
+    convolutions = products(p100, CONVOLUTION, tmp_path)
+    assert not any(finding.id.startswith("fp32") for finding in convolutions.findings)
+    assert {p.id: p.reason for p in convolutions.passed}["fp32-convolution"].endswith("nothing on this GPU is faster")
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "title", "change"),
+    [
+        ("Quadro GP100", (6, 0), "GEMMs run in fp32; fp16 is faster", "autocast to float16"),
+        ("Quadro RTX 8000", (7, 5), "FP32 GEMMs leave tensor cores idle", "autocast to float16"),
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", (8, 6), "FP32 GEMMs leave tensor cores idle", "autocast to bfloat16"),
+        ("NVIDIA GeForce GTX 1650", (7, 5), None, None),
+        ("NVIDIA GeForce GTX 1060 6GB", (6, 1), None, None),
+    ],
+)
+def test_a_gpu_without_figures_is_judged_by_its_kind(
+    name: str, capability: tuple[int, int], title: str | None, change: str | None, tmp_path: Path
+) -> None:
+    major, minor = capability
+    diagnosis = products((name, 48, 16), GEMM, tmp_path, computeMajor=major, computeMinor=minor)
+    finding = found(diagnosis).get("fp32-gemm")
+    assert (finding and finding.title) == title
+    if finding and change:
+        assert finding.saving is None
+        assert finding.change.startswith(change)
+        assert finding.seen.endswith("is not stated: the GPU is not in gpus.toml.")
+
+
+@pytest.mark.parametrize("name", ["", "NVIDIA Unheard Of"])
+def test_of_an_unknown_gpu_nothing_is_said_about_tensor_cores(name: str, tmp_path: Path) -> None:
+    finding = found(products((name, 48, 16), GEMM, tmp_path))["fp32-gemm"]
+    assert finding.title == "GEMMs run in fp32 on CUDA cores"
+
+
+def test_asking_for_what_the_gpu_has_not(tmp_path: Path) -> None:
     builder = TraceBuilder()
-    builder.metadata["deviceProperties"] = [{"id": 0, "name": gpu, "numSms": sms, "totalGlobalMem": memory << 30}]
+    builder.metadata["deviceProperties"] = [{"id": 0, "name": V100[0], "numSms": V100[1]}]
+    builder.metadata["gpuledger"] = {"precision": "tf32"}
     for number in range(20):
-        builder.op("aten::cudnn_convolution", 10 * number, 8)
-        builder.run(CONVOLUTION, (10 * number + 2, 4), (10 + 401.5 * number, 400))
-    finding = found(judged(builder, tmp_path))["fp32-gemm"]
-    assert finding.change.startswith(change)
+        builder.run(GEMM, (10 * number + 2, 4), (10 + 401.5 * number, 400))
+    findings = found(judged(builder, tmp_path))
+    assert findings["precision-not-used"].title == "This GPU is no faster in tf32"
+    assert findings["precision-not-used"].saving is None
+    assert findings["fp32-gemm"].change.startswith("autocast to float16")
+
+
+def test_three_convolutions_and_three_gemms_a_step(shared: Path) -> None:
+    """cases/20: 18 kernels of 6,395 us, half of them convolutions; RTX 3090: 35.6 and 71 TFLOP/s."""
+    diagnosis = build_report(Trace.load(shared / "cases/20-kernel-95-percent/host.88.pt.trace.json")).diagnosis
+    assert [finding.id for finding in diagnosis.findings[:2]] == ["fp32-gemm", "fp32-convolution"]
+    for finding, noun in zip(diagnosis.findings, ("GEMM", "convolution"), strict=False):
+        assert finding.seen.startswith(f"9 {noun} kernels in fp32 on CUDA cores: 57.6 ms, 50.0% of activity time.")
+        assert "35.6 TFLOP/s in fp32, 71 in bf16" in finding.seen
+        assert finding.change == "autocast to bfloat16 or float16"
+        assert saved_us(finding) == pytest.approx(57_555 * (1 - 35.6 / 71), abs=1)
+
+
+def test_a_p100_in_a_container(shared: Path) -> None:
+    """cases/24: compute-bound, 12 SGEMMs of 4,895 us; the only advice on precision is fp16 at 18.7 against 9.3."""
+    report = build_report(Trace.load(shared / "cases/24-container-pid-p100/trace.json"))
+    (finding,) = (f for f in report.diagnosis.findings if f.id.startswith("fp32"))
+    assert saved_us(finding) == pytest.approx(58_740 * (1 - 9.3 / 18.7), abs=1)
+    assert report.verdict.id == "compute-bound"
+    advice = " ".join(f"{f.title} {f.seen} {f.why} {f.change} {f.unless}" for f in report.diagnosis.findings).lower()
+    assert not any(word in advice for word in ("tf32", "bf16", "bfloat16", "tensor core"))
 
 
 def test_products_on_two_devices_are_no_more_than_everything(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from analyze.findings import RULES, Finding
 from analyze.findings.rule import Case
 from analyze.metrics import Measures
+from analyze.metrics.alignment import Alignment, Unaligned
 from analyze.metrics.memory import MemoryUse
 from analyze.trace.recorded import read_recorded
 from tests.findings.test_rules import MANY, ONE, Replays, measures, scenario
@@ -74,9 +75,25 @@ def test_profiler_stretch(measures: Measures) -> None:
     remark(replace(measures, recorded=read_recorded(block)), "profiler-overhead")
 
 
-@pytest.mark.parametrize(("rule", "cost"), [("fp32-gemm", "fp32-products"), ("precision-not-used", "asked-precision")])
+@pytest.mark.parametrize(
+    ("rule", "cost"),
+    [
+        ("fp32-gemm", "fp32-products"),
+        ("fp32-convolution", "fp32-convolutions"),
+        ("precision-not-used", "asked-precision"),
+    ],
+)
 def test_products_on_a_gpu_whose_peaks_are_not_known(measures: Measures, rule: str, cost: str) -> None:
     audit = replace(measures.precision, asked="tf32")
     finding = remark(replace(measures, precision=audit), rule, costs=(cost,))
     assert "is not stated" in finding.seen
     assert finding.severity == "medium"
+
+
+@pytest.mark.parametrize("count", [1, 2, 10**9])
+@pytest.mark.parametrize("sizes", [(), (5185,), (30522, 7)])
+def test_misaligned_gemm(measures: Measures, count: int, sizes: tuple[int, ...]) -> None:
+    worst = Unaligned("aten::mm", "[[7,30522],[30522,8]]" * 50, sizes, count, HUGE)
+    found = remark(replace(measures, alignment=Alignment(count, HUGE, 1.0, (worst,))), "misaligned-gemm")
+    assert ("no multiples of 8" in found.seen) is bool(sizes)
+    assert found.change.startswith("pad ")

@@ -63,6 +63,54 @@ from analyze.kernels import classify_name
         ),
         ("void flashinfer::SingleDecodeWithKVCacheKernel<__half>(int)", "fp16", False),
         ("void marlin::Marlin<256, 4, 16, 4>(int4 const*)", "mixed", True),
+        (
+            (
+                "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, "
+                "128, cutlass::bfloat16_t, float, cutlass::arch::Sm90>, flash::CollectiveEpilogueFwd<"
+                "cutlass::bfloat16_t> > >(int)"
+            ),
+            "bf16",
+            True,
+        ),
+        (
+            (
+                "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, "
+                "128, cutlass::half_t, float, cutlass::arch::Sm90>, flash::CollectiveEpilogueFwd<"
+                "cutlass::half_t> > >(int)"
+            ),
+            "fp16",
+            True,
+        ),
+        (
+            (
+                "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, "
+                "128, cutlass::float_e4m3_t, float, cutlass::arch::Sm90>, flash::CollectiveEpilogueFwd<"
+                "cutlass::bfloat16_t> > >(int)"
+            ),
+            "fp8",
+            True,
+        ),
+        ("Cijk_BBS_BH_PostGSU4_VW4", "bf16", False),
+        ("Cijk_B_BS_BH_PostGSU2", "bf16", False),
+        ("Cijk_HHS_BH_Bias_PostGSU8_VW4", "fp16", False),
+        ("Cijk_SB_PostGSU8", "fp32", False),
+        ("Cijk_D_PostGSU2", "fp64", False),
+        ("Cijk_F8BS_BH_PostGSU4", "fp8", False),
+        ("_grouped_gemm_fp8_blockscale_kernel", "fp8", True),
+        ("_w8a8_block_fp8_matmul", "fp8", True),
+        ("void sgl_kernel::fp8_blockwise_scaled_grouped_mm<float>(int)", "fp8", True),
+        ("void kgemm_4bit_inference_naive<__half, 128, 16>(int)", "mixed", False),
+        ("void kgemv_4bit_inference_naive<__half>(int)", "mixed", False),
+        ("void vllm::gptq::gemm_half_q_half_gptq_4bit_kernel<true, 4>(int)", "mixed", False),
+        ("void vllm::awq::gemm_forward_4bit_cuda_m16nXk32<128>(int)", "mixed", True),
+        (
+            (
+                "void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm_xdl_cshuffle_v3<ck::RowMajor, "
+                "unsigned short, unsigned short, float, unsigned short> >(int)"
+            ),
+            "bf16",
+            True,
+        ),
         ("gemm_kernel", "unknown", None),
         ("kernel_mha", "unknown", None),
     ],
@@ -112,6 +160,14 @@ def test_matrix_kernels(name: str, precision: str, tensor_core: bool | None) -> 
             "unknown",
         ),
         ("batched_transpose_32x32_half", "unknown"),
+        ("void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, (vllm::Fp8KVCacheDataType)1>", "fp8"),
+        (
+            "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, __nv_bfloat16, (vllm::Fp8KVCacheDataType)0>",
+            "bf16",
+        ),
+        ("void vllm::reshape_and_cache_kernel<unsigned short, unsigned short, (vllm::Fp8KVCacheDataType)0>", "unknown"),
+        ("fbgemm_gpu::_float_to_hfp8_gpu(at::Tensor const&, long, long, double)::{lambda(float)#1}", "fp8"),
+        ("void f<4, fbgemm_gpu::_hfp8_to_float_gpu(at::Tensor const&)::{lambda(unsigned char)#1}>", "fp8"),
         ("void at::native::vectorized_layer_norm_kernel<c10::Half, float>(int, float)", "fp16"),
         ("triton_poi_fused_add_mul_3", "unknown"),
         ("void per_token_group_quant_8bit_kernel<c10::BFloat16, c10::Float8_e4m3fn>(int)", "fp8"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from analyze.findings.finding import Outcome, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.findings.words import slower_products
+from analyze.metrics.scenario import NOTHING_FASTER
+from analyze.units import duration, plural
 
 
 def check(case: Case) -> Outcome:
@@ -12,8 +14,14 @@ def check(case: Case) -> Outcome:
     audit = case.measures.precision
     if not audit.asked:
         return Unmeasured(RULE.id, "the file does not say what precision was asked for (capture records it)")
+    scenario = case.measures.savings.scenario(RULE.costs[0])
+    if scenario and scenario.precision == NOTHING_FASTER:
+        seen = f"{plural(scenario.count, 'GEMM or convolution kernel')} ran without it: {duration(scenario.time_ns)}."
+        title = f"This GPU is no faster in {audit.asked}"
+        return case.remark(RULE, title, seen, "low", change="fp32, or fp16 where fp32-gemm names it")
     title = f"Asked for {audit.asked}, products ran in another precision"
-    return slower_products(case, RULE, title, f"slower than the {audit.asked} that was asked for")
+    what = f"slower than the {audit.asked} that was asked for"
+    return slower_products(case, RULE, title, what, noun="GEMM or convolution")
 
 
 RULE = Rule(

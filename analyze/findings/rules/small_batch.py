@@ -32,7 +32,8 @@ RULE = Rule(
     why="The others stand empty, so a larger batch costs little more time.",
     fix="a larger batch; capture --batch-sweep finds where throughput stops growing",
     unless="Latency of one sample is what counts, or streams run side by side.",
-    measured="Blocks of each grid against the device's multiprocessors; what a larger batch saves is not stated.",
+    measured="Blocks of each grid against the device's multiprocessors; what a larger batch saves is not stated. "
+    "Collectives, copies and kernels that choose their grid by the device (persistent, stream-K) do not count.",
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     check=check,
 )

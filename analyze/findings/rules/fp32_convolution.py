@@ -1,0 +1,33 @@
+"""Convolutions in fp32 on CUDA cores, on a device that has something faster."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Outcome
+from analyze.findings.rule import Case, Rule
+from analyze.findings.words import fp32_products
+
+_CHANGES = {
+    "tf32": "torch.backends.cudnn.allow_tf32 = True, or autocast to bfloat16 or float16",
+    "bf16": "autocast to bfloat16 or float16",
+    "fp16": "autocast to float16, in training with a GradScaler",
+}
+
+
+def check(case: Case) -> Outcome:
+    """What a faster precision would save on convolutions; GEMMs have a rule of their own."""
+    return fp32_products(case, RULE, "convolution", _CHANGES)
+
+
+RULE = Rule(
+    id="fp32-convolution",
+    asks="Do convolutions run in fp32 on CUDA cores?",
+    limit=0.01,
+    what="Convolutions run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
+    why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",
+    fix="torch.backends.cudnn.allow_tf32 = True, or autocast to half precision",
+    unless="The model needs full fp32 accuracy: check it. For few channels there may be no tensor-core kernel.",
+    measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
+    link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    check=check,
+    costs=("fp32-convolutions",),
+)
