@@ -7,6 +7,10 @@ GEMM_TF32 = (
 GEMM_BF16 = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn"
 GEMM_FP32 = ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x128_tn", "ampere_sgemm_64x32_sliced1x4_tn")
 BMM_BF16 = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
+SHORT = (
+    "ampere_bf16_s16816gemm_bf16_64x64_ldg8_f2f_stages_64x5_tn",
+    "ampere_bf16_s16816gemm_bf16_64x64_sliced1x2_ldg8_f2f_stages_64x5_tn",
+)
 SPLIT_K = (
     "void splitKreduce_kernel<float, float, float, float, true, false, false>(cublasSplitKParams<float>, "
     "float const*, float const*, float*, float const*, float const*, float const*, float const*)"

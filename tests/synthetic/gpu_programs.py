@@ -2,86 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from typing import Any
 
 from tests.synthetic import gpu_names as names
-from tests.synthetic.gpu import AUTOGRAD, COMPUTE, COPIES, MAIN, NCCL, Draw, Host, Key, Machine, Thread, Work
+from tests.synthetic.gpu import AUTOGRAD, COMPUTE, COPIES, MAIN, NCCL, Key, Machine, Thread, Work
+from tests.synthetic.gpu_plan import Plan
 from tests.synthetic.gpu_rows import Rows
 
 TF32_OVER_FP32 = 156 / 19.5  # dense peaks of an A100 by its data sheet
 SMALL_GRID = (48, 1, 1)
 BYTES_PER_NS = 20  # of copies
-FAMILIES = ("transformer", "convolutions", "training", "deep")
 MADE_OF_GRAPHS = ("launch-bound", "small-kernels")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What one run is like; everything follows from these.
-
-    Attributes:
-        seed: of all draws.
-        causes: what is planted.
-        times: how many times the drawn amounts the causes cost.
-    """
-
-    seed: int
-    causes: tuple[str, ...] = ()
-    times: float = 1.0
-
-    @cached_property
-    def draw(self) -> Draw:
-        return Draw(self.seed)
-
-    @cached_property
-    def family(self) -> str:
-        choice = FAMILIES[self.draw.between(-0.5, 3.49, "family")]
-        if {"launch-bound", "small-kernels", "small-batch"} & set(self.causes):
-            return "transformer"
-        if "unfused-attention" in self.causes and choice != "training":
-            return "transformer"
-        if "exposed-communication" in self.causes and choice in ("convolutions", "deep"):
-            return "training"
-        return choice
-
-    @cached_property
-    def steps(self) -> int:
-        return 11 if self.family == "deep" else self.draw.between(3, 6, "steps")
-
-    @cached_property
-    def layers(self) -> int:
-        return 24 if self.family == "deep" else self.draw.between(5, 9, "layers")
-
-    @cached_property
-    def kernel_ns(self) -> int:
-        if "launch-bound" in self.causes:
-            return self.draw.between(3_500, 9_000, "kernel")
-        return self.draw.between(45_000, 95_000, "kernel")
-
-    @cached_property
-    def step_ns(self) -> int:
-        """Rough time of the device in a step without causes."""
-        return self.kernel_ns * self.layers * {"training": 14, "convolutions": 3}.get(self.family, 5)
-
-    @cached_property
-    def stacks(self) -> bool:
-        return self.draw.unit("stacks") < 0.35
-
-    @cached_property
-    def pinned(self) -> bool:
-        """Whether results are read through pinned memory, as newer versions of PyTorch do for `.item()`."""
-        return self.draw.unit("pinned") < 0.4
-
-    @cached_property
-    def host(self) -> Host:
-        if "launch-bound" in self.causes:
-            return Host(4_200, self.draw.between(7_000, 12_000, "host"), 2_500, self.draw.between(6_000, 12_000, "py"))
-        d = self.draw
-        return Host(d.between(2_800, 4_600, "a"), d.between(2_500, 4_500, "b"), 1_300, d.between(2_500, 5_500, "c"))
-
-    def amount(self, low: float, high: float, cause: str) -> float:
-        return self.times * (low + (high - low) * self.draw.unit("amount", cause))
 
 
 class Program:
@@ -135,6 +67,8 @@ class Program:
             self._forward(step)
         if self.broken("sync-stall") and plan.draw.unit("where") < 0.3:
             self._read_back("loss", 1_400, step, "loss")
+        if self.has("sync-stall") and plan.draw.unit("where") < 0.3:
+            main.python(step, "log", times=plan.amount(10, 40, "sync-stall"))
         main.python(step, "end", times=3)
 
     def _forward(self, step: int) -> None:
@@ -246,6 +180,8 @@ class Program:
             if self.broken("fusible-chain") or i == lengths.index(max(lengths)):
                 op, kernel = kinds[i % 3]
                 self._op(op, kernel, length, (*key, i), exact=True)
+            else:  # the op is gone, the Python around it is not
+                self.at.python((*key, i))
 
     def _attention(self, where: Key) -> None:
         key = (*where, "attention")
@@ -270,8 +206,10 @@ class Program:
         scores = {"Input Dims": [[96, 512, 64], [96, 64, 512]], "Input type": ["float", "float"]}
         with self.at.op("aten::matmul", key, 0), self.at.inner("aten::bmm", key, 0, **scores):
             self._kernel(names.GEMM_TF32, 0.4 * kernel_ns, (*key, 0))
-        if self.broken("unfused-attention"):
-            square = {"Input Dims": [[8, 12, 512, 512], []], "Input type": ["float", "Scalar"]}
+        if not self.broken("unfused-attention"):
+            self.at.python((*key, 1))
+        else:
+            square: dict[str, Any] = {"Input Dims": [[8, 12, 512, 512], []], "Input type": ["float", "Scalar"]}
             self._op("aten::div", names.DIV, 0.5 * size * kernel_ns, (*key, 1), **square)
             with self.at.op("aten::softmax", key, 2), self.at.inner("aten::_softmax", key, 2, **square):
                 self._kernel(names.SOFTMAX, size * kernel_ns, (*key, 2))
@@ -333,11 +271,11 @@ class Program:
             else:  # the copy is made, and read when it has come
                 with at.op("aten::copy_", where, "item"):
                     at.launch(Work(names.DTOH_PINNED, 1_400, "memcpy", size_bytes=4), *where, "check")
-            at.python(where, "after item", times=plan.amount(3, 12, "logging"))
+            at.python(where, "after item", times=plan.amount(3, 12, "sync-stall"))
         if self.has("iteration-sync") and self._often(where):
             if self.broken("iteration-sync"):
                 at.synchronize(*where, "sync", name="cudaDeviceSynchronize")
-            at.python(where, "after sync", times=plan.amount(3, 12, "logging"))
+            at.python(where, "after sync", times=plan.amount(3, 12, "iteration-sync"))
 
     def _often(self, where: Key) -> bool:
         return int(str(where[1])) % self.draw.between(1, 2, "every") == 0
@@ -363,7 +301,7 @@ class Program:
                 at.copy_in(work, *key, waits=self.draw.unit("waits") < 0.5)
             else:
                 at.launch(replace(work, name=names.HTOD_PINNED), *key)
-        at.python(where, "after copy", times=self.plan.amount(3, 12, "indexing"))
+        at.python(where, "after copy", times=self.plan.amount(3, 12, "pageable-copy"))
 
     def _copies_beside(self, step: int) -> None:
         """The next batch, copied on a stream of its own: nothing waits for it."""
@@ -392,13 +330,13 @@ class Program:
         self.main.python(step, "replayed", times=6)
 
     def _small(self, step: int) -> tuple[list[Work], list[int]]:
-        """Many short kernels and a long one now and then; repaired, short ones follow each other without a gap."""
+        """Many short products and a long one now and then; repaired, short ones follow each other without a gap."""
         works, gaps = [], []
         for i in range(self.plan.layers * 30):
             long = i % 30 == 0
             ns = self._ns(self.plan.kernel_ns if long else 1_500 + 3_500 * self.draw.unit("short", i), step, i)
             free = not long and i % 30 != 1 and not self.broken("small-kernels")
-            works.append(Work(names.GEMM_BF16 if long else (names.ADD, names.MUL)[i % 2], ns))
+            works.append(Work(names.GEMM_BF16 if long else names.SHORT[i % 2], ns))
             gaps.append(0 if free else self.draw.between(900, 1_200, "node gap", step, i))
         return works, gaps
 
@@ -424,7 +362,7 @@ class Program:
         *,
         exact: bool = False,
         backward: Key | None = None,
-        **args: object,
+        **args: Any,
     ) -> None:
         args |= self._numbered(key) if backward is None else self._numbered(backward, backward=True)
         with self.at.op(op, key, **args):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +18,8 @@ import click
 from analyze.findings import Finding
 from analyze.report import build_report
 from analyze.trace import Trace
-from tests.synthetic.gpu_programs import Plan, Program
+from tests.synthetic.gpu_plan import Plan
+from tests.synthetic.gpu_programs import Program
 
 NEAR, NEAR_OF_WINDOW = 0.10, 0.01  # how far a saving may be off: of the true one, or of the window
 COSTS = 0.02  # of the window: what a planted cause costs at least
@@ -107,12 +108,13 @@ def truth(plan: Plan, window_ns: int) -> dict[str, int]:
 
 def settled(plan: Plan) -> Plan:
     """The plan with amounts large enough that each cause costs something worth telling."""
-    for _ in range(4):
+    for _ in range(6):
         window = Program(plan).run().window_ns
-        costs = truth(plan, window)
-        if all(ns >= COSTS * window for cause, ns in costs.items() if cause not in WITHOUT_NUMBER):
-            return plan
-        plan = replace(plan, times=1.6 * plan.times)
+        cheap = [c for c, ns in truth(plan, window).items() if ns < COSTS * window and c not in WITHOUT_NUMBER]
+        for cause in cheap:
+            plan = plan.more(cause)
+        if not cheap:
+            break
     return plan
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.synthetic.gpu import COMPUTE, MAIN, QUEUE, Draw, Host, Machine, Thread, Work
-from tests.synthetic.gpu_programs import Plan, Program
+from tests.synthetic.gpu_plan import Plan
+from tests.synthetic.gpu_programs import Program
 from tests.synthetic.gpu_rows import Rows
 from tests.synthetic.planted_gpu import KINDS, draw, judge, line, summary
 
