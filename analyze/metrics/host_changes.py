@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -108,7 +110,15 @@ def allocations(bench: Bench) -> Scenario | None:
     """Calls that get memory from the driver or give it back; start-up inside them is first use."""
     runtime = timed_rows(bench.trace.runtime)
     calls = runtime.filter(matching(runtime["name"], ALLOCATION))
-    return _of_calls(bench, calls.filter(~starts_up(bench.schedule, calls)))
+    calls = calls.filter(~starts_up(bench.schedule, calls))
+    found = _of_calls(bench, calls)
+    if found is None:
+        return None
+    if bench.within:
+        calls = calls.filter(pl.col("start_ns").is_between(*bench.within))
+    waits = bench.host.waits.with_row_index("row").filter(pl.col("why") == "free")
+    gone = waits.join(calls, on=["thread", "start_ns", "dur_ns"], how="semi")["row"].to_list()
+    return replace(found, change=found.change | Change(at_once=dict.fromkeys(gone, 0)))
 
 
 def first_use(bench: Bench) -> Scenario | None:

@@ -82,7 +82,7 @@ class Savings:
         """What removing some costs can save at most: all that it removes."""
         if self._bench is None:
             return 0
-        work, blocking = self._bench.schedule.work, self._bench.host.blocking["dur_ns"]
+        work, blocking = self._bench.schedule.work, self._bench.host.waits["dur_ns"]
         most = 0
         for name in names:
             change = found.change if (found := self.scenario(name)) else Change()

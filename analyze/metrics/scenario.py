@@ -78,7 +78,7 @@ class Bench:
         abilities: what that device can multiply with, None when it is not known.
         definitions: limits.
         within: host interval of the selection, None for everything.
-        final: row of `host.blocking` with the profiler's own synchronisation, None without one.
+        final: row of `host.waits` with the profiler's own synchronisation, None without one.
     """
 
     trace: Trace
@@ -108,7 +108,7 @@ class Bench:
     @cached_property
     def waits(self) -> pl.DataFrame:
         """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
-        calls, blocking = self.schedule.calls, self.host.blocking.with_row_index("row")
+        calls, blocking = self.schedule.calls, self.host.waits.with_row_index("row")
         at = np.flatnonzero(calls.blocking != NONE)
         awaited = np.full(blocking.height, NONE)
         awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], self._launched_before(at))
@@ -123,6 +123,7 @@ class Bench:
         table = (
             blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
             .with_columns(waits_for=kind)
+            .filter(pl.col("why").is_in(("blocking", "copy")))
             .filter(pl.col("row") != (NONE if self.final is None else self.final))
         )
         return table.filter(pl.col("start_ns").is_between(*self.within)) if self.within else table

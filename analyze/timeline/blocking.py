@@ -11,7 +11,7 @@ _EXPLICIT = (
     r"|^cu(Ctx|Stream|Event)Synchronize(_\w+)?$"
     r"|^cudaThreadSynchronize$|^hipCtxSynchronize$"
 )
-_HOST_COPY = r"HtoD|DtoH|HtoH|HtoA|AtoH|HostToDevice|DeviceToHost"
+HOST_COPY = r"HtoD|DtoH|HtoH|HtoA|AtoH|HostToDevice|DeviceToHost"
 
 
 def find_blocking_calls(trace: Trace) -> pl.DataFrame:
@@ -35,5 +35,5 @@ def _host_copies(trace: Trace) -> pl.DataFrame:
     return trace.activities.filter(
         (pl.col("kind").cast(pl.String) == "memcpy")
         & pl.col("launch").is_not_null()
-        & pl.col("name").cast(pl.String).str.contains(_HOST_COPY)
+        & pl.col("name").cast(pl.String).str.contains(HOST_COPY)
     ).select("launch", copy_end_ns="end_ns")

@@ -10,6 +10,7 @@ import polars as pl
 
 from analyze.timeline.blocking import find_blocking_calls
 from analyze.timeline.intervals import Int64, Intervals, join, subtract, union
+from analyze.timeline.waits import find_waits
 from analyze.trace import Trace, matching, timed_rows
 
 DATA_LOADING = r"(?i)dataloader"
@@ -39,6 +40,7 @@ class Host:
     Attributes:
         profiler: the profiler's own cost, on no thread in particular.
         blocking: blocking calls, see `find_blocking_calls`.
+        waits: these, row for row, and what else held the host for the device, see `find_waits`.
         loading: ranges and ops of the DataLoader, schema `RANGES`.
     """
 
@@ -46,6 +48,7 @@ class Host:
         name = pl.col("name").cast(pl.String)
         loading = pl.concat([trace.ranges, trace.ops.select(trace.ranges.columns)])
         self.blocking = find_blocking_calls(trace)
+        self.waits = find_waits(trace, self.blocking)
         self.loading = loading.filter(matching(loading["name"], DATA_LOADING))
         self.profiler = _union(trace.overhead.filter(name.is_in(PROFILER_OVERHEAD)))
         self._tables = (

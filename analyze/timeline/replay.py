@@ -24,7 +24,7 @@ class Change:
 
     Attributes:
         host: host time that vanishes, by chain of threads.
-        at_once: rows of `Host.blocking` that return at once, with what remains of each, in nanoseconds.
+        at_once: rows of `Host.waits` that return at once, with what remains of each, in nanoseconds.
         durations: new durations by activity.
         gaps: activities whose gap after the one before them is at most this long.
     """
@@ -141,7 +141,7 @@ class Replay:
             lasted = calls.time_ns[hit] - calls.idle_to_ns[hit]
             awaited[hit] = NONE
             rest[hit] = np.minimum(lasted, [change.at_once[row] for row in calls.blocking[hit].tolist()])
-        own = between + rest
+        own = between + np.maximum(rest, 0)
         steps = own.copy()
         steps[self._anchors] = 0
         reached = np.cumsum(steps)

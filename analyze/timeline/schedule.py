@@ -16,7 +16,8 @@ from analyze.trace import Trace
 Bool = npt.NDArray[np.bool_]
 NONE = -1
 _FEW = 10  # samples: below it a file does not tell its own typical delays
-_DEVICE_GAP_NS, _LATENCY_NS = 1_500, 6_000  # then these, as measured on NVIDIA and AMD GPUs of 2017 to 2024
+_KERNEL_GAP_NS, _COPY_GAP_NS, _LATENCY_NS = 1_500, 3_000, 6_000  # then these, as on NVIDIA and AMD GPUs of 2017 to 2024
+_SLOW_CALL_NS = 20_000  # on a free stream: no kernel waits so long for a launch call of the usual kind
 _LONG_DELAY_NS = 1_000_000  # beyond it the device did not begin for a reason that is not launching
 _BLOCK_END, _LAUNCH, _ACTIVITY = range(3)  # at one instant a wait ends, then a call begins, then the device starts
 
@@ -30,9 +31,10 @@ class Calls:
         before: the call before it on its chain of threads, `NONE` for the first.
         idle_from_ns: where the host's own time before it begins: the call before.
         idle_to_ns: where that ends: the call's start.
-        rest_ns: what a blocking call lasts beyond the end of what it waited for; 0 for launch calls.
+        rest_ns: what a blocking call lasts beyond the end of what it waited for, negative where the record of a copy
+            ends after its call; 0 for launch calls.
         awaited: the activity whose end a blocking call waited for, `NONE` for launch calls and where nothing ran.
-        blocking: row of `Host.blocking`, `NONE` for launch calls.
+        blocking: row of `Host.waits`, `NONE` for launch calls.
         chain: which group of threads it is on.
     """
 
@@ -63,7 +65,7 @@ class Work:
         across: the activity of another stream that it waited for, `NONE` without one.
         across_ns: what must lie between that one's end and its start.
         unexplained_ns: how long it stood still for a reason that the file does not hold; part of `gap_ns`.
-        by_launch: it is part of `latency_ns` instead: the stream was free.
+        by_launch: its delay is part of `latency_ns` instead: the launch, not the stream, was what came last.
         call_end_ns: where the launch call's own part of `latency_ns` ends: its end, at most the start.
     """
 
@@ -92,7 +94,7 @@ class Schedule:
         work: the devices' side.
         activities: the rows that `work` stands for, schema `LINKED`.
         threads: the chain of each thread that launches or blocks.
-        device_gap_ns: the file's typical time between two queued activities.
+        device_gap_ns: the file's typical time between two queued kernels.
         latency_ns: the file's typical time from a launch call to its activity on an idle device.
     """
 
@@ -107,9 +109,9 @@ class Schedule:
 def build_schedule(trace: Trace, host: Host) -> Schedule:
     """The graph of a trace, over all of its devices and threads."""
     rows = trace.activities.filter("timed")
-    threads = group_threads(host, trace.threads, rows["launch_thread"].drop_nulls(), host.blocking["thread"])
-    processes = trace.threads["process"].cast(pl.String).fill_null("").gather(host.blocking["thread"])
-    calls, launch = _calls(rows, host.blocking.with_columns(process=processes), threads)
+    threads = group_threads(host, trace.threads, rows["launch_thread"].drop_nulls(), host.waits["thread"])
+    processes = trace.threads["process"].cast(pl.String).fill_null("").gather(host.waits["thread"])
+    calls, launch = _calls(rows, host.waits.with_columns(process=processes), threads)
     work, gap, latency = _work(rows, launch, calls)
     return Schedule(calls, work, rows, threads, gap, latency)
 
@@ -148,8 +150,8 @@ def _calls(rows: pl.DataFrame, blocking: pl.DataFrame, threads: dict[int, int]) 
 def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
     """Per blocking call what it waited for, and what it lasted beyond.
 
-    The file does not say what a call waits for. It is taken to be the activity that ended last inside the call, of
-    those that its process launched before it.
+    A copy call waited for its copy, whose record may end a little after it. For other calls the file does not say: it
+    is taken to be the activity that ended last inside the call, of those that its process launched before it.
     """
     process, mine = rows["process"].cast(pl.String).fill_null("").to_list(), blocking["process"].to_list()
     ends = rows["end_ns"].to_numpy()
@@ -161,7 +163,11 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
     at = np.searchsorted(ends[by_end], end, side="right") - 1
     found = np.full(len(begin), NONE)
     rest = end - begin
+    copies = blocking["copy"].to_list()
     for i, last in enumerate(at.tolist()):
+        if copies[i] is not None and starts[copies[i]] < end[i]:
+            found[i], rest[i] = copies[i], end[i] - ends[copies[i]]
+            continue
         for one in by_end[last::-1] if last >= 0 else ():
             if ends[one] <= begin[i]:
                 break
@@ -180,9 +186,9 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     returned = rows["launch_end_ns"].fill_null(2**62).to_numpy()
     queued = (before != NONE) & (returned <= free)
     met_idle = (launch != NONE) & (free <= called) & (before != NONE)
-    gap_typical = _typical(start - free, queued, _DEVICE_GAP_NS)
+    gap_usual, between_kernels = _usual_gaps(rows, start - free, queued, before)
     latency_typical = _typical(start - called, met_idle, _LATENCY_NS)
-    gap = np.minimum(start - free, gap_typical)
+    gap = np.minimum(start - free, gap_usual)
     latency = np.minimum(start - called, latency_typical)
     known = (before != NONE) | (launch != NONE)
     expected = np.maximum(
@@ -194,21 +200,57 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
     across_ns = np.where(across == NONE, 0, start - end[across])
     alone = (late > 0) & (across == NONE)
-    by_launch = alone & (launch != NONE) & ~queued
+    ready = launch_ready(rows, free, called + latency_typical)
+    by_launch = alone & (launch != NONE) & ((before == NONE) | (ready > free + gap))
     latency = np.where(by_launch, start - called, latency)
     by_stream = alone & ~by_launch
     gap = np.where(by_stream, start - free, gap)
     # How long an activity stood still after its launch had returned, on a stream that was free.
     delay = start - np.where(before == NONE, returned, np.maximum(returned, free))
-    unexplained = np.where(by_stream & (launch != NONE), late, 0)
+    unexplained = np.where(by_stream & (launch != NONE) & (returned < start), late, 0)
     inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
     unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
     call_end = np.minimum(returned, start)
     return (
         Work(start, dur, before, gap, launch, latency, across, across_ns, unexplained, by_launch, call_end),
-        gap_typical,
+        between_kernels,
         latency_typical,
     )
+
+
+def launch_ready(rows: pl.DataFrame, free_ns: Int64, usual_ns: Int64) -> Int64:
+    """When the launch of each activity was ready: from then on the activity waited for something else.
+
+    That is when its call returned. An activity that began while its call was running was ready after the usual latency:
+    the call of a copy waits for the copy, and so for its stream. Where a kernel began long after its stream had become
+    free and its call was still running, the call itself was slow, as in a module load: it was ready when it began.
+
+    Args:
+        rows: schema `LINKED`.
+        free_ns: when the stream of each activity had become free.
+        usual_ns: start of each launch call plus the usual latency.
+
+    Returns:
+        Instants in nanoseconds, the start of the activity where no launch is known.
+    """
+    start = rows["start_ns"].to_numpy()
+    returned = rows["launch_end_ns"].fill_null(2**62).to_numpy()
+    copies = rows["kind"].cast(pl.String).to_numpy() == "memcpy"
+    slow = ~copies & (start - free_ns > _SLOW_CALL_NS)
+    running = np.where(slow, start, np.minimum(usual_ns, start))
+    return np.where(returned < start, returned, running)
+
+
+def _usual_gaps(rows: pl.DataFrame, gap: Int64, queued: Bool, before: Int64) -> tuple[Int64, int]:
+    """Per activity the usual time behind the one before it on its stream, and that between two kernels.
+
+    Copies and memsets take other times to begin than kernels: each pair of kinds has its own.
+    """
+    kernel = (rows["kind"].cast(pl.String) == "kernel").to_numpy()
+    pair = 2 * np.append(kernel, True)[before] + kernel
+    defaults = (_COPY_GAP_NS, _KERNEL_GAP_NS, _COPY_GAP_NS, _KERNEL_GAP_NS)
+    usual = np.array([_typical(gap, queued & (pair == p), default) for p, default in enumerate(defaults)])
+    return usual[pair], int(usual[-1])
 
 
 def _typical(delay: Int64, samples: Bool, default: int) -> int:
