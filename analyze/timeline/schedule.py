@@ -17,7 +17,8 @@ Bool = npt.NDArray[np.bool_]
 NONE = -1
 _FEW = 10  # samples: below it a file does not tell its own typical delays
 _KERNEL_GAP_NS, _COPY_GAP_NS, _LATENCY_NS = 1_500, 3_000, 6_000  # then these, as on NVIDIA and AMD GPUs of 2017 to 2024
-_SLOW_CALL_NS = 20_000  # on a free stream: no kernel waits so long for a launch call of the usual kind
+_TOUCH_NS = 100  # instants closer than this are one: no conclusion may rest on less
+_SLOW_CALL_NS = 20_500  # on a free stream: no kernel waits so long for a launch call of the usual kind
 _LONG_DELAY_NS = 1_000_000  # beyond it the device did not begin for a reason that is not launching
 _BLOCK_END, _LAUNCH, _ACTIVITY = range(3)  # at one instant a wait ends, then a call begins, then the device starts
 
@@ -160,7 +161,7 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
     by_end = np.argsort(ends, kind="stable")
     begin = blocking["start_ns"].to_numpy()
     end = begin + blocking["dur_ns"].to_numpy()
-    at = np.searchsorted(ends[by_end], end, side="right") - 1
+    at = np.searchsorted(ends[by_end], end + _TOUCH_NS, side="right") - 1
     found = np.full(len(begin), NONE)
     rest = end - begin
     copies = blocking["copy"].to_list()
@@ -169,7 +170,7 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
             found[i], rest[i] = copies[i], end[i] - ends[copies[i]]
             continue
         for one in by_end[last::-1] if last >= 0 else ():
-            if ends[one] <= begin[i]:
+            if ends[one] <= begin[i] + _TOUCH_NS:
                 break
             if launched[one] <= begin[i] and starts[one] < end[i] and process[one] == mine[i]:
                 found[i], rest[i] = one, end[i] - ends[one]
@@ -184,8 +185,8 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     free = np.where(before == NONE, start, end[before])
     called = np.where(launch == NONE, start, calls.time_ns[launch] if len(calls) else start)
     returned = rows["launch_end_ns"].fill_null(2**62).to_numpy()
-    queued = (before != NONE) & (returned <= free)
-    met_idle = (launch != NONE) & (free <= called) & (before != NONE)
+    queued = (before != NONE) & (returned <= free + _TOUCH_NS)
+    met_idle = (launch != NONE) & (free <= called + _TOUCH_NS) & (before != NONE)
     gap_usual, between_kernels = _usual_gaps(rows, start - free, queued, before)
     latency_typical = _typical(start - called, met_idle, _LATENCY_NS)
     gap = np.minimum(start - free, gap_usual)
@@ -196,18 +197,19 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     )
     late = np.where(known, start - expected, 0)
     since = np.where(before == NONE, expected, np.maximum(expected, free))
-    since = np.where(returned < start, np.maximum(since, returned), since)  # what ended earlier held nothing up
+    has_returned = returned < start + _TOUCH_NS
+    since = np.where(has_returned, np.maximum(since, returned), since)  # what ended earlier held nothing up
     across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
     across_ns = np.where(across == NONE, 0, start - end[across])
     alone = (late > 0) & (across == NONE)
     ready = launch_ready(rows, free, called + latency_typical)
-    by_launch = alone & (launch != NONE) & ((before == NONE) | (ready > free + gap))
+    by_launch = alone & (launch != NONE) & ((before == NONE) | (ready > free + gap + _TOUCH_NS))
     latency = np.where(by_launch, start - called, latency)
     by_stream = alone & ~by_launch
     gap = np.where(by_stream, start - free, gap)
     # How long an activity stood still after its launch had returned, on a stream that was free.
     delay = start - np.where(before == NONE, returned, np.maximum(returned, free))
-    unexplained = np.where(by_stream & (launch != NONE) & (returned < start), late, 0)
+    unexplained = np.where(by_stream & (launch != NONE) & has_returned, late, 0)
     inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
     unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
     call_end = np.minimum(returned, start)
@@ -238,7 +240,7 @@ def launch_ready(rows: pl.DataFrame, free_ns: Int64, usual_ns: Int64) -> Int64:
     copies = rows["kind"].cast(pl.String).to_numpy() == "memcpy"
     slow = ~copies & (start - free_ns > _SLOW_CALL_NS)
     running = np.where(slow, start, np.minimum(usual_ns, start))
-    return np.where(returned < start, returned, running)
+    return np.where(returned < start + _TOUCH_NS, returned, running)
 
 
 def _usual_gaps(rows: pl.DataFrame, gap: Int64, queued: Bool, before: Int64) -> tuple[Int64, int]:
@@ -266,7 +268,7 @@ def _before_on_stream(rows: pl.DataFrame) -> Int64:
 
 
 def _ended_meanwhile(rows: pl.DataFrame, end: Int64, after_ns: Int64, start: Int64) -> Int64:
-    """Per activity the one of another stream of its device that ended last in `[after, start]`, `NONE` without one."""
+    """Per activity the one of another stream of its device that that ended last between both, `NONE` without one."""
     found = np.full(len(start), NONE)
     place = rows.select(
         pl.format("{} {}", pl.col("device").fill_null(NONE), pl.col("process").cast(pl.String).fill_null(""))
@@ -279,10 +281,10 @@ def _ended_meanwhile(rows: pl.DataFrame, end: Int64, after_ns: Int64, start: Int
             continue
         by_end = mine[np.argsort(end[mine], kind="stable")]
         late = mine[after_ns[mine] < start[mine]]
-        at = np.searchsorted(end[by_end], start[late], side="right") - 1
+        at = np.searchsorted(end[by_end], start[late] + _TOUCH_NS, side="right") - 1
         for i, last in zip(late.tolist(), at.tolist(), strict=True):
             for other in by_end[last::-1] if last >= 0 else ():
-                if end[other] < after_ns[i]:
+                if end[other] < after_ns[i] - _TOUCH_NS:
                     break
                 if stream[other] != stream[i] and start[other] < start[i]:
                     found[i] = other

@@ -156,6 +156,80 @@ def test_a_copy_that_holds_its_call(load: Load) -> None:
     assert ends_us(replay, Change(at_once={0: 4_000})) == [88, 99.5]
 
 
+def read_back(name: str) -> TraceBuilder:
+    """A read-back whose call holds the host until its copy has ended, behind a kernel of 100 us.
+
+    us       0   5  8                    110 113  116 118
+    host     launchA copy............................)
+    stream 7        A 100 us..............|  copy|
+    """
+    return (
+        TraceBuilder()
+        .api("cudaLaunchKernel", 0, 5, correlation=1)
+        .api("cudaMemcpyAsync", 8, 110, correlation=2)
+        .kernel("a", 10, 100, correlation=1)
+        .row("gpu_memcpy", name, 113, 3, pid=0, tid=7, device=0, stream=7, correlation=2)
+    )
+
+
+@pytest.mark.parametrize("kind", ["Pageable", "Pinned"])
+def test_a_read_back_follows_its_kernel_whatever_the_kernel_takes(load: Load, kind: str) -> None:
+    """The stream came last: with A at 30 us the copy begins 3 us behind it, at 43 on the clock, 33 after A's start."""
+    replay = replay_of(load(read_back(f"Memcpy DtoH (Device -> {kind})")))
+    assert ends_us(replay, Change()) == [100, 106]
+    assert ends_us(replay, Change(durations={0: 30_000})) == [30, 36]
+
+
+@pytest.mark.parametrize(
+    ("early_us", "kind", "waited"), [(3, "Pageable", True), (11, "Pageable", False), (3, "Pinned", False)]
+)
+def test_a_pageable_copy_call_returns_before_its_record_ends(
+    load: Load, early_us: int, kind: str, waited: bool
+) -> None:
+    """The call lasts from 0 to 100 us and its copy ends a little later: the call waited if that is at most 10 us."""
+    builder = (
+        TraceBuilder()
+        .api("cudaMemcpyAsync", 0, 100, correlation=1)
+        .row(
+            "gpu_memcpy",
+            f"Memcpy HtoD ({kind} -> Device)",
+            10,
+            90 + early_us,
+            pid=0,
+            tid=7,
+            device=0,
+            stream=7,
+            correlation=1,
+        )
+    )
+    host = Host(load(builder))
+    assert (host.waits["why"].to_list() == ["copy"]) == waited
+    assert host.blocking.height == 0  # the ledger's definition stays
+
+
+def test_memory_given_back_waits_for_the_device(load: Load) -> None:
+    """cudaFree returns 20 us after A has ended; with A at 40 us, 60 us earlier, and B follows.
+
+    us       0   5 10                   110  130 135  140    150
+    host     launchA free...................) launchB
+    stream 7       A 100 us..............|           B......|
+    """
+    builder = TraceBuilder().run("a", (0, 5), (10, 100)).api("cudaFree", 10, 120).run("b", (135, 5), (145, 10))
+    replay = replay_of(load(builder))
+    assert ends_us(replay, Change()) == [100, 145]
+    assert ends_us(replay, Change(durations={0: 40_000})) == [40, 85]
+
+
+def test_a_launch_into_a_full_queue_waits_for_a_place(load: Load) -> None:
+    """The 1,201st launch finds more than 1,000 that have not begun: its call of 5 ms waits for the device."""
+    builder = TraceBuilder()
+    for i in range(1_200):
+        builder.run("k", (i, 1), (10 + 10 * i, 9))
+    builder.run("last", (1_200, 5_000), (10 + 10 * 1_200, 9))
+    waits = Host(load(builder)).waits
+    assert waits.select("why", "dur_ns").rows() == [("queue", 5_000_000)]
+
+
 def first_use() -> TraceBuilder:
     """The call that launches B loads a module for 5 ms, and B begins when it returns.
 
