@@ -13,6 +13,7 @@ from analyze.trace.collection import collection_paused
 from analyze.trace.columns import Groups, Tables
 from analyze.trace.decode import Damage, Decoder, Event
 from analyze.trace.pieces import HEAD_LIMIT_BYTES, Layout
+from analyze.trace.programs import Announcement
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Part:
         tables: the columns.
         unknown: rows of no known table by category, "" for complete events without one.
         processes: names of processes from the metadata rows.
+        announced: where in the file each of these rows stands.
         damage: what had to be mended or was lost.
         tail: the document's text from the `]` that ends its events, when the end was met in a damaged piece.
         keys_after: the keys after the events, when the end was sound.
@@ -32,6 +34,7 @@ class Part:
     tables: Tables = field(default_factory=Tables)
     unknown: Counter[str] = field(default_factory=Counter)
     processes: dict[object, str] = field(default_factory=dict)
+    announced: list[Announcement] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
     tail: bytearray | None = None
     keys_after: dict[str, Any] = field(default_factory=dict)
@@ -39,6 +42,8 @@ class Part:
 
     def absorb(self, later: Part) -> None:
         """Append a later stretch of the same document."""
+        rows = {name: len(table) for name, table in self.tables.tables.items()}
+        self.announced += (announcement.behind(rows) for announcement in later.announced)
         self.tables.absorb(later.tables)
         self.unknown.update(later.unknown)
         self.processes = {**later.processes, **self.processes}
@@ -166,11 +171,17 @@ class _Reader:
             groups.setdefault(row_of(event.ph, event.cat, event.name, event.pid), []).append(event)
         if count:
             self._count_odd(groups)
+            self._note_processes(events, groups)
         return groups
 
+    def _note_processes(self, events: list[Event], groups: Groups) -> None:
+        named = [event for event in groups.get(Row.META, ()) if event.name == "process_name"]
+        for event in named:
+            self.part.processes.setdefault(event.pid, str(event.args.label))
+        if named:
+            places = self.part.tables.places(events, groups, named)
+            self.part.announced += map(Announcement, (str(event.pid) for event in named), places)
+
     def _count_odd(self, groups: Groups) -> None:
-        for event in groups.get(Row.META, ()):
-            if event.name == "process_name":
-                self.part.processes.setdefault(event.pid, str(event.args.label))
         strange = groups.get(Row.UNKNOWN, ())
         self.part.unknown.update(e.cat or (f"ph {e.ph}" if e.ph != "X" else "") for e in strange)

@@ -19,6 +19,7 @@ from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
 from analyze.trace.part import Part, read_part
 from analyze.trace.pieces import Layout, split
+from analyze.trace.programs import Programs, separate
 from analyze.trace.source import Source
 from analyze.trace.writers import Writer, name_writer
 
@@ -39,6 +40,7 @@ class Recording:
         size_bytes: size on disk.
         metadata: what the document says about itself.
         frames: raw frames by name, see `analyze.schema`.
+        programs: whose calls and activities are whose, None in files of one program.
         writer: who wrote it.
         cut: the document ends before its events do.
         notices: what was odd in the file.
@@ -49,6 +51,7 @@ class Recording:
     size_bytes: int
     metadata: Metadata
     frames: dict[str, pl.DataFrame]
+    programs: Programs | None
     writer: Writer
     cut: bool
     notices: tuple[Notice, ...]
@@ -80,7 +83,7 @@ def read(path: str | Path, *, jobs: int | None = None, trusted: bool = False, te
 
 
 def _finish(source: Source, layout: Layout, part: Part) -> Recording:
-    frames = part.tables.frames()
+    frames, programs = separate(part.tables.frames(), part.announced)
     damage = part.damage
     read_rows = sum(frame.height for name, frame in frames.items() if name != "threads")
     if damage.lost > _LOST_SHARE * (read_rows + damage.lost) and damage.lost > 1:
@@ -97,9 +100,13 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
         size_bytes=source.size_bytes,
         metadata=select({**(before or {}), **(after or {}), **part.keys_after}),
         frames=frames,
+        programs=programs,
         writer=writer,
         cut=damage.cut or source.cut is not None,
-        notices=tuple(_notices(source, part, readable_head=readable)),
+        notices=(
+            *([programs.notice()] if programs else []),
+            *_notices(source, part, readable_head=readable),
+        ),
     )
 
 
