@@ -17,11 +17,12 @@ from analyze.errors import DamagedTraceError
 from analyze.notes import Notice
 from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
-from analyze.trace.part import Part, read_part
+from analyze.trace.part import COUNTER_RANGES, WAITS, Part, read_part
 from analyze.trace.pieces import Layout, split
 from analyze.trace.programs import Programs, separate
 from analyze.trace.source import Source
 from analyze.trace.writers import Writer, name_writer
+from analyze.units import plural
 
 _LOST_SHARE = 0.05  # more lost events than this, and the file is interleaved or worse: no figure can be trusted
 _UNKNOWN_LISTED = 3
@@ -91,7 +92,7 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
             f"{source.name}: {damage.lost:,} of {read_rows + damage.lost:,} events cannot be read.",
             "Several ranks writing to one path do this; give each rank a file of its own and record again.",
         )
-    writer = name_writer(source.name, frames, part.unknown, part.processes)
+    writer = name_writer(source.name, frames, part)
     before, after = keys_before(layout.head), keys_after(bytes(part.tail)) if part.tail else {}
     readable = layout.bare_list or before is not None
     return Recording(
@@ -125,6 +126,16 @@ def _notices(source: Source, part: Part, *, readable_head: bool) -> Iterator[Not
         text = "The metadata before the events cannot be read: device names and flags are missing."
         yield Notice("metadata-lost", text, 1)
     yield from _unknown_rows(part.unknown)
+    waits, ranges = part.views[WAITS], part.views[COUNTER_RANGES]
+    if waits:
+        text = f"{plural(waits, 'row is a wait', 'rows are waits')} of the device for an event: they count as no work."
+        yield Notice("device-waits", text, waits)
+    if ranges:
+        text = (
+            f"The file holds {plural(ranges, 'range')} of CUPTI's range profiler (performance counters, no times of "
+            "kernels). To get kernels, record again without profiler metrics."
+        )
+        yield Notice("counter-ranges", text, ranges)
 
 
 def _unknown_rows(unknown: Counter[str]) -> Iterator[Notice]:

@@ -22,6 +22,9 @@ class _Header(msgspec.Struct):
     texts: list[str]
     threads: list[tuple[str | int | None, str | int | None]]
     unknown: dict[str, int]
+    views: dict[str, int]
+    events: int
+    metadata: int
     processes: list[tuple[str | int | None, str]]
     announced: list[tuple[str, dict[str, int]]]
     damage: tuple[int, int, bool]
@@ -44,6 +47,9 @@ def send(part: Part, file: IO[bytes]) -> None:
         texts=list(tables.texts)[1:],
         threads=list(tables.threads),
         unknown=dict(part.unknown),
+        views=dict(part.views),
+        events=part.events,
+        metadata=part.metadata,
         processes=[(pid, name) for pid, name in part.processes.items() if isinstance(pid, str | int)],
         announced=[(one.pid, one.rows_before) for one in part.announced],
         damage=(part.damage.repaired, part.damage.lost, part.damage.cut),
@@ -68,6 +74,9 @@ def receive(file: IO[bytes]) -> Part | None:
     header = msgspec.msgpack.decode(head, type=_Header)
     part = Part(
         unknown=Counter(header.unknown),
+        views=Counter(header.views),
+        events=header.events,
+        metadata=header.metadata,
         processes=dict(header.processes),
         announced=[Announcement(*one) for one in header.announced],
         damage=Damage(*header.damage),
