@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from analyze.findings.states import State, window_states
@@ -10,10 +11,11 @@ from analyze.metrics import DeviceTime, Gap, Measures
 from analyze.metrics.device_time import headline
 from analyze.metrics.records import ZERO_TOO_MANY
 from analyze.settings import Definitions
-from analyze.units import duration, nested_tenths, percent, tenths_text
+from analyze.units import duration, nested_tenths, percent, plural, tenths_text
 
 _ALIKE = 0.8  # gaps of at least this part of the longest one are told together
 _WORTH_TELLING = 0.1  # of the idle time: below it the longest gaps explain little
+_LAUNCHING = re.compile("(?i)launch|enqueue")  # in any runtime: urEnqueueKernelLaunch, zeCommandListAppendLaunchKernel
 _IDLE_WORTH_TELLING = 0.01  # of the window: below it the cause of idle time is no news
 
 
@@ -86,14 +88,27 @@ def state_percents(states: tuple[State, ...]) -> dict[str, str]:
 
 
 def _without_device(measures: Measures) -> Verdict:
-    if not measures.host.ops:
-        sentence = "It holds no operators either."
-    else:
-        sentence = "What follows is the host's side (was activities=[CPU] recorded?)."
-    missing = measures.launches.launch_calls
+    """What a file without device work holds instead."""
+    api = measures.launches.api_calls
+    calls = sum(call.count for call in api)
+    missing = measures.launches.launch_calls or sum(call.count for call in api if _LAUNCHING.search(call.name))
+    counters = any(notice.id == "counter-ranges" for notice in measures.notices)
     if missing:
-        sentence = f"Device records are missing: {missing:,} launch calls and no activity. This is not an idle GPU."
-    return Verdict("no-gpu-activity", 0.0, (sentence,), "the file has no kernel, copy or memset with a time")
+        text = f"Device records are missing: {plural(missing, 'launch call')} and no activity. This is not an idle GPU."
+    elif counters:
+        text = "It holds ranges of CUPTI's range profiler: performance counters, recorded instead of kernels."
+    elif calls and measures.host.ops:
+        text = (
+            f"{plural(calls, 'device call')} {'is' if calls == 1 else 'are'} in the file, so the device was recorded, "
+            "but no kernel was launched: the ops ran on the CPU. What follows is the host's side."
+        )
+    elif measures.host.ops:
+        text = "What follows is the host's side (was activities=[CPU] recorded?)."
+    elif calls:
+        text = f"It holds {plural(calls, 'device call')}, and neither kernels nor operators."
+    else:
+        text = "It holds no operators either."
+    return Verdict("no-gpu-activity", 0.0, (text,), "the file has no kernel, copy or memset with a time")
 
 
 def doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, cut: bool) -> str:

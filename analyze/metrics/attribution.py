@@ -71,14 +71,16 @@ def attribute(trace: Trace, tree: CallTree, activities: pl.DataFrame) -> Attribu
     """Give each timed activity its op and its purpose.
 
     The op is the innermost one around the launch call, on its thread; without one the op of the External id, where
-    the file's External ids are op ids. A graph launch stands for all its activities.
+    the file's External ids are op ids (not where several programs share them). A graph launch stands for all its
+    activities.
 
     Source: capture-and-memory.md 2.3 and trace-format.md, fact 4.
     """
     work = activities.filter("timed")
     call = _by_launch(trace, tree, work)
     missing = call == NONE
-    if missing.any() and external_ids_are_ops(trace.activities):
+    shared = trace.recording.programs is not None
+    if missing.any() and not shared and external_ids_are_ops(trace.activities):
         call[missing] = _by_external_id(trace, tree, work)[missing]
     numbered = pl.Series(call)
     around = around_through_autograd(trace, tree)

@@ -32,7 +32,7 @@ def find_notices(
         *trace.notices,
         *record_notices(trace, zeros),
         *_device_records(trace, devices, launches, definitions),
-        *_launch_records(devices, launches),
+        *_launch_records(trace, devices, launches),
         *_selection_effects(selection, devices),
         *_recording_cost(trace),
         *(recording_notices(trace.metadata.recorded, devices) if trace.metadata.recorded else ()),
@@ -52,9 +52,10 @@ def _device_records(
         text = f"Graph capture recorded: {plural(missing, 'launch call')} without an activity belong to it by nature."
         yield Notice("graph-capture", text, missing)
     elif missing and launches.complete_share < definitions.complete_share:
+        which = "activity that is surely theirs" if _ambiguous(trace) else "recorded activity"
         text = (
             f"Device records incomplete: {missing:,} of {plural(launches.launch_calls, 'launch call')} have no "
-            "recorded activity. Idle time is an upper bound, and no advice on it is given."
+            f"{which}. Idle time is an upper bound, and no advice on it is given."
         )
         if launches.missing_at_start == missing:
             text += " They are the first ones: their device rows were dropped when the recording began."
@@ -72,14 +73,20 @@ def _device_records(
             yield Notice("queued-not-started", text, 1)
 
 
-def _launch_records(devices: tuple[DeviceTime, ...], launches: Launches) -> Iterator[Notice]:
+def _ambiguous(trace: Trace) -> bool:
+    """Some activities may belong to any of several programs in the file."""
+    return trace.recording.programs is not None and trace.recording.programs.lost > 0
+
+
+def _launch_records(trace: Trace, devices: tuple[DeviceTime, ...], launches: Launches) -> Iterator[Notice]:
+    why = "made by one of two processes with the same ids" if _ambiguous(trace) else "made before the recording"
     for device in devices:
         if not device.unlinked:
             continue
         of_busy = percent(device.unlinked_busy_ns / max(device.busy_ns, 1))
         text = (
             f"{device.unlinked:,} of {plural(device.activities, 'activity', 'activities')} on {device.label} have no "
-            "recorded launch (made before the recording, or not recorded); they run for "
+            f"recorded launch ({why}, or not recorded); they run for "
             f"{_of_window(device.unlinked_busy_ns, device)}, {of_busy} of busy time. They count as busy, in no step, "
             "op or launch statistics."
         )

@@ -10,6 +10,10 @@ _EXPLICIT = (
     r"^(cuda|hip)(Device|Stream|Event)Synchronize(_\w+)?$"
     r"|^cu(Ctx|Stream|Event)Synchronize(_\w+)?$"
     r"|^cudaThreadSynchronize$|^hipCtxSynchronize$"
+    # Other runtimes: musaStreamSynchronize, aclrtSynchronizeStream, zeEventHostSynchronize, urQueueFinish ...
+    r"|(?i)^(musa|mu(ctx|stream|event)|ze|acl|ascendcl|mtia|hpu|syn|tops|cnrt|xpu|sycl)\w*.*synchroni[sz]e"
+    r"|(?i)^(synchroni[sz]e|(device|stream|event|queue)_?synchroni[sz]e)"
+    r"|^(ur|pi)(Queue|Event|Events)(Finish|Wait)$"
 )
 HOST_COPY = r"HtoD|DtoH|HtoH|HtoA|AtoH|HostToDevice|DeviceToHost"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
@@ -53,6 +54,9 @@ class Table:
         self.columns = columns
         self.ints: dict[str, array[int]] = {c.name: array("q") for c in columns if c.dtype == pl.Int64}
         self.codes: dict[str, array[int]] = {c.name: array("I") for c in columns if c.dtype != pl.Int64}
+
+    def __len__(self) -> int:
+        return len(next(iter((*self.codes.values(), *self.ints.values()))))
 
     def frame(self, texts: Texts) -> pl.DataFrame:
         """The table as a frame of its declared schema."""
@@ -114,6 +118,24 @@ class Tables:
         for row, (start, dur) in times.items():
             name, fill = _FILLS[row]
             fill(self, self.tables[name], groups[row], start, dur)
+
+    def places(self, events: list[Event], groups: Groups, marked: list[Event]) -> list[dict[str, int]]:
+        """For each of some events of the next piece: how many rows of each table lie before it in the file.
+
+        Args:
+            events: all events of the piece, which is not appended yet.
+            groups: the same by table.
+            marked: some of them.
+        """
+        order = {id(event): i for i, event in enumerate(events)}
+        before = {
+            name: (len(self.tables[name]), [order[id(event)] for event in groups.get(row, ())])
+            for row, (name, _) in _FILLS.items()
+        }
+        return [
+            {name: rows + bisect_left(places, order[id(event)]) for name, (rows, places) in before.items()}
+            for event in marked
+        ]
 
     def absorb(self, later: Tables) -> None:
         """Append the rows of another stretch, its codes translated into these."""

@@ -6,24 +6,30 @@ import polars as pl
 
 from analyze import schema
 from analyze.kernels import classify, readable
+from analyze.trace.programs import Programs
 from analyze.trace.rows import Timed
 
 
-def link_activities(frames: dict[str, pl.DataFrame], ops: Timed) -> pl.DataFrame:
+def link_activities(frames: dict[str, pl.DataFrame], ops: Timed, programs: Programs | None = None) -> pl.DataFrame:
     """The activities with launch, op (the innermost around the call) and category; schema `LINKED`, in order of start.
 
     The join is 1:N on (process group, correlation): a graph launch has many activities. Where several calls carry one
-    correlation, the first in the file is the launch. A correlation that is absent or 0 links nothing.
+    correlation, the first in the file is the launch. A correlation that is absent or 0 links nothing. In a file of
+    several programs with the same ids, an activity meets calls of its own program only.
     """
+    key = ["process", "correlation"]
+    runtime, activities = frames["runtime"], frames["activities"]
+    if programs is not None:
+        key.append("program")
+        runtime = runtime.with_columns(program=pl.Series(programs.of_call))
+        activities = activities.with_columns(program=pl.Series(programs.of_activity))
     calls = (
-        frames["runtime"]
-        .with_row_index("launch")
+        runtime.with_row_index("launch")
         .join(frames["threads"].select("thread", "process"), on="thread", how="left", maintain_order="left")
         .filter(pl.col("correlation").is_not_null() & pl.col("start_ns").is_not_null())
-        .unique(["process", "correlation"], keep="first", maintain_order=True)
+        .unique(key, keep="first", maintain_order=True)
         .select(
-            "process",
-            "correlation",
+            *key,
             "launch",
             launch_start_ns="start_ns",
             launch_end_ns=pl.col("start_ns") + pl.col("dur_ns").fill_null(0),
@@ -33,10 +39,9 @@ def link_activities(frames: dict[str, pl.DataFrame], ops: Timed) -> pl.DataFrame
     dur = pl.col("dur_ns")
     timed = dur.is_not_null() & pl.col("start_ns").is_not_null() & ~((pl.col("start_ns") == 0) & (dur == 0))
     linked = (
-        frames["activities"]
-        .with_columns(timed=timed)
+        activities.with_columns(timed=timed)
         .with_columns(end_ns=pl.when("timed").then(pl.col("start_ns") + dur))
-        .join(calls, on=["process", "correlation"], how="left", maintain_order="left")
+        .join(calls, on=key, how="left", maintain_order="left")
         .with_columns(_of_names(frames["activities"]))
         .sort("start_ns", "end_ns", maintain_order=True)
     )

@@ -13,6 +13,14 @@ from analyze.trace.collection import collection_paused
 from analyze.trace.columns import Groups, Tables
 from analyze.trace.decode import Damage, Decoder, Event
 from analyze.trace.pieces import HEAD_LIMIT_BYTES, Layout
+from analyze.trace.programs import Announcement
+
+COUNTER_RANGES = "cuda_profiler_range"
+WAITS = "device waits"
+# A device's own waits for events, which some writers put among its kernels: no work is done in them.
+DEVICE_WAITS = frozenset(
+    ("event_wait", "Event Wait", "Stream Wait Event", "Stream Sync", "Event Sync", "Context Sync", "Stream Synchronize")
+)
 
 
 @dataclass
@@ -23,6 +31,10 @@ class Part:
         tables: the columns.
         unknown: rows of no known table by category, "" for complete events without one.
         processes: names of processes from the metadata rows.
+        views: rows that no figure counts, by what they are: `VIEWS`.
+        events: rows of any kind.
+        metadata: metadata rows among them.
+        announced: where in the file each of these rows stands.
         damage: what had to be mended or was lost.
         tail: the document's text from the `]` that ends its events, when the end was met in a damaged piece.
         keys_after: the keys after the events, when the end was sound.
@@ -32,6 +44,10 @@ class Part:
     tables: Tables = field(default_factory=Tables)
     unknown: Counter[str] = field(default_factory=Counter)
     processes: dict[object, str] = field(default_factory=dict)
+    views: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+    metadata: int = 0
+    announced: list[Announcement] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
     tail: bytearray | None = None
     keys_after: dict[str, Any] = field(default_factory=dict)
@@ -39,8 +55,12 @@ class Part:
 
     def absorb(self, later: Part) -> None:
         """Append a later stretch of the same document."""
+        rows = {name: len(table) for name, table in self.tables.tables.items()}
+        self.announced += (announcement.behind(rows) for announcement in later.announced)
         self.tables.absorb(later.tables)
         self.unknown.update(later.unknown)
+        self.views.update(later.views)
+        self.events, self.metadata = self.events + later.events, self.metadata + later.metadata
         self.processes = {**later.processes, **self.processes}
         self.damage = self.damage + later.damage
         self.tail, self.keys_after, self.ended = later.tail, later.keys_after, later.ended
@@ -164,13 +184,28 @@ class _Reader:
                     odd += [e for e in found if e.ph != "X"]
         for event in odd:
             groups.setdefault(row_of(event.ph, event.cat, event.name, event.pid), []).append(event)
+        work = groups.get(Row.ACTIVITY, [])
+        waits = [e for e in work if e.name in DEVICE_WAITS]
+        if len(waits) == len(work):
+            groups.pop(Row.ACTIVITY, None)
+        elif waits:
+            groups[Row.ACTIVITY] = [e for e in work if e.name not in DEVICE_WAITS]
         if count:
+            self.part.events += len(events)
+            self.part.views.update({WAITS: len(waits), COUNTER_RANGES: len(members.get(COUNTER_RANGES, ()))})
             self._count_odd(groups)
+            self._note_processes(events, groups)
         return groups
 
+    def _note_processes(self, events: list[Event], groups: Groups) -> None:
+        named = [event for event in groups.get(Row.META, ()) if event.name == "process_name"]
+        for event in named:
+            self.part.processes.setdefault(event.pid, str(event.args.label))
+        if named:
+            places = self.part.tables.places(events, groups, named)
+            self.part.announced += map(Announcement, (str(event.pid) for event in named), places)
+
     def _count_odd(self, groups: Groups) -> None:
-        for event in groups.get(Row.META, ()):
-            if event.name == "process_name":
-                self.part.processes.setdefault(event.pid, str(event.args.label))
+        self.part.metadata += len(groups.get(Row.META, ()))
         strange = groups.get(Row.UNKNOWN, ())
         self.part.unknown.update(e.cat or (f"ph {e.ph}" if e.ph != "X" else "") for e in strange)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from analyze.errors import DamagedTraceError
-from analyze.trace.kinds import refuse_json_without_events
+from analyze.trace.foreign import refuse_json_without_events
 
 PIECE_BYTES = 1 << 18
 HEAD_LIMIT_BYTES = 1 << 26

@@ -17,11 +17,13 @@ from analyze.errors import DamagedTraceError
 from analyze.notes import Notice
 from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
-from analyze.trace.part import Part, read_part
+from analyze.trace.part import COUNTER_RANGES, WAITS, Part, read_part
 from analyze.trace.pieces import Layout, split
+from analyze.trace.programs import Programs, separate
 from analyze.trace.source import Source
 from analyze.trace.steps import steps_are_ranges
 from analyze.trace.writers import Writer, name_writer
+from analyze.units import plural
 
 _LOST_SHARE = 0.05  # more lost events than this, and the file is interleaved or worse: no figure can be trusted
 _UNKNOWN_LISTED = 3
@@ -41,6 +43,7 @@ class Recording:
         size_bytes: size on disk.
         metadata: what the document says about itself.
         frames: raw frames by name, see `analyze.schema`.
+        programs: whose calls and activities are whose, None in files of one program.
         writer: who wrote it.
         cut: the document ends before its events do.
         notices: what was odd in the file.
@@ -52,6 +55,7 @@ class Recording:
     size_bytes: int
     metadata: Metadata
     frames: dict[str, pl.DataFrame]
+    programs: Programs | None
     writer: Writer
     cut: bool
     notices: tuple[Notice, ...]
@@ -83,7 +87,7 @@ def read(path: str | Path, *, jobs: int | None = None, trusted: bool = False, te
 
 
 def _finish(source: Source, layout: Layout, part: Part) -> Recording:
-    frames = part.tables.frames()
+    frames, programs = separate(part.tables.frames(), part.announced)
     damage = part.damage
     read_rows = sum(frame.height for name, frame in frames.items() if name != "threads")
     if damage.lost > _LOST_SHARE * (read_rows + damage.lost) and damage.lost > 1:
@@ -91,7 +95,7 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
             f"{source.name}: {damage.lost:,} of {read_rows + damage.lost:,} events cannot be read.",
             "Several ranks writing to one path do this; give each rank a file of its own and record again.",
         )
-    writer = name_writer(source.name, frames, part.unknown, part.processes)
+    writer = name_writer(source.name, frames, part)
     before, after = keys_before(layout.head), keys_after(bytes(part.tail)) if part.tail else {}
     readable = layout.bare_list or before is not None
     return Recording(
@@ -101,9 +105,13 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
         size_bytes=source.size_bytes,
         metadata=select({**(before or {}), **(after or {}), **part.keys_after}),
         frames=steps_are_ranges(frames),
+        programs=programs,
         writer=writer,
         cut=damage.cut or source.cut is not None,
-        notices=tuple(_notices(source, part, readable_head=readable)),
+        notices=(
+            *([programs.notice()] if programs else []),
+            *_notices(source, part, readable_head=readable),
+        ),
     )
 
 
@@ -122,6 +130,16 @@ def _notices(source: Source, part: Part, *, readable_head: bool) -> Iterator[Not
         text = "The metadata before the events cannot be read: device names and flags are missing."
         yield Notice("metadata-lost", text, 1)
     yield from _unknown_rows(part.unknown)
+    waits, ranges = part.views[WAITS], part.views[COUNTER_RANGES]
+    if waits:
+        text = f"{plural(waits, 'row is a wait', 'rows are waits')} of the device for an event: they count as no work."
+        yield Notice("device-waits", text, waits)
+    if ranges:
+        text = (
+            f"The file holds {plural(ranges, 'range')} of CUPTI's range profiler (performance counters, no times of "
+            "kernels). To get kernels, record again without profiler metrics."
+        )
+        yield Notice("counter-ranges", text, ranges)
 
 
 def _unknown_rows(unknown: Counter[str]) -> Iterator[Notice]:

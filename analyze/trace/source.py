@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from analyze.errors import UnreadableError
-from analyze.trace.kinds import refuse_folder, refuse_other_kind
+from analyze.trace.folder import refuse_folder
+from analyze.trace.foreign import refuse_document
+from analyze.trace.kinds import refuse_other_kind, refuse_url
 from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC, unpack
 
 _BOM = b"\xef\xbb\xbf"
@@ -60,6 +62,7 @@ class Source:
             raise UnreadableError(f"{self.name} is empty (0 bytes after gunzip).", "Export the trace again.")
         first = first.removeprefix(_BOM)
         refuse_other_kind(first, self.name)
+        refuse_document(first, self.name)
         yield first
         yield from plain
 
@@ -103,6 +106,9 @@ class Source:
 def _open(path: str) -> BinaryIO:
     if path == "-":
         return sys.stdin.buffer
+    address = refuse_url(path)
+    if address is not None:
+        raise address
     place = Path(path)
     if place.is_dir():
         raise refuse_folder(place)

@@ -140,7 +140,7 @@ class Trace:
 
     @cached_property
     def _repaired(self) -> tuple[pl.DataFrame, tuple[Notice, ...]]:
-        return repair_activities(link_activities(self.recording.frames, self.timed_ops))
+        return repair_activities(link_activities(self.recording.frames, self.timed_ops, self.recording.programs))
 
     @cached_property
     def launches(self) -> pl.DataFrame:

@@ -10,12 +10,14 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 from analyze.errors import NotATraceError, UnreadableError
+from analyze.trace.kinds import RECORD_HINT, refuse_archive
 
 BLOCK_BYTES = 1 << 20
 GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 BOMB_RATIO = 400  # traces pack to a twentieth or a fiftieth; zeros to a thousandth
 BOMB_FREE_BYTES = 1 << 28  # below it no ratio does harm
 _GZIP = 31  # zlib: window of 2^15, gzip header and trailer
+_MEMBERS_LOOKED_AT = 10_000
 _TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz")
 
 NoteCut = Callable[[str], None]
@@ -146,8 +148,11 @@ def _unzip(file: BinaryIO, name: str) -> Iterator[bytes]:
     except (zipfile.BadZipFile, OSError, ValueError) as error:
         raise UnreadableError(f"{name} is a damaged zip archive.", "Pass the trace itself.") from error
     if len(traces) != 1:
+        names = [info.filename for info in archive.infolist()[:_MEMBERS_LOOKED_AT]]
+        if any(one.endswith("/data.pkl") for one in names):
+            raise NotATraceError(f"{name} is a file of torch.save (weights or tensors), not a trace.", RECORD_HINT)
         there = "no trace" if not traces else f"{len(traces)} traces"
-        raise NotATraceError(f"{name} is a zip archive with {there}.", "Unpack it and pass one trace.")
+        raise refuse_archive(name, f"a zip archive with {there}", names, "unzip")
     if traces[0].flag_bits & 1:
         raise UnreadableError(f"{name} is an encrypted zip archive.", "Unpack it and pass the trace inside.")
     return _member(archive, traces[0], name)

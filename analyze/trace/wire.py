@@ -11,6 +11,7 @@ import msgspec
 from analyze.trace.columns import Codes, Texts
 from analyze.trace.decode import Damage
 from analyze.trace.part import Part
+from analyze.trace.programs import Announcement
 
 _LENGTH_BYTES = 8
 
@@ -21,7 +22,11 @@ class _Header(msgspec.Struct):
     texts: list[str]
     threads: list[tuple[str | int | None, str | int | None]]
     unknown: dict[str, int]
+    views: dict[str, int]
+    events: int
+    metadata: int
     processes: list[tuple[str | int | None, str]]
+    announced: list[tuple[str, dict[str, int]]]
     damage: tuple[int, int, bool]
     tail: bytes | None
     keys_after: dict[str, object]
@@ -42,7 +47,11 @@ def send(part: Part, file: IO[bytes]) -> None:
         texts=list(tables.texts)[1:],
         threads=list(tables.threads),
         unknown=dict(part.unknown),
+        views=dict(part.views),
+        events=part.events,
+        metadata=part.metadata,
         processes=[(pid, name) for pid, name in part.processes.items() if isinstance(pid, str | int)],
+        announced=[(one.pid, one.rows_before) for one in part.announced],
         damage=(part.damage.repaired, part.damage.lost, part.damage.cut),
         tail=None if part.tail is None else bytes(part.tail),
         keys_after=part.keys_after,
@@ -65,7 +74,11 @@ def receive(file: IO[bytes]) -> Part | None:
     header = msgspec.msgpack.decode(head, type=_Header)
     part = Part(
         unknown=Counter(header.unknown),
+        views=Counter(header.views),
+        events=header.events,
+        metadata=header.metadata,
         processes=dict(header.processes),
+        announced=[Announcement(*one) for one in header.announced],
         damage=Damage(*header.damage),
         tail=None if header.tail is None else bytearray(header.tail),
         keys_after=header.keys_after,

@@ -1,15 +1,17 @@
-"""Who wrote a document, told by its rows; other programs' traces are named and refused."""
+"""Who wrote a document, by its rows; other programs' traces are named and refused."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
 
 import polars as pl
 
+from analyze.errors import NotATraceError
 from analyze.trace.classes import LEGACY_PID
-from analyze.trace.kinds import refuse_other_writer
+from analyze.trace.foreign import PROFILER_HINT, name_other_writer, refuse_other_writer
+from analyze.trace.kinds import RECORD_HINT
+from analyze.trace.part import Part
 
 
 class Writer(Enum):
@@ -19,35 +21,37 @@ class Writer(Enum):
     LEGACY = "PyTorch autograd profiler without Kineto"
 
 
-_PROCESS_MARKS: tuple[tuple[str, str], ...] = (
-    ("Ascend Hardware", "torch_npu (trace_view.json)"),
-    ("/device:", "JAX or TensorFlow (XLA)"),
-    ("/host:", "JAX or TensorFlow (XLA)"),
-)
 _TABLES = ("ops", "runtime", "activities", "ranges", "frames", "spans", "memory")
 
 
-def name_writer(
-    file: str, frames: Mapping[str, pl.DataFrame], unknown: Counter[str], processes: Mapping[object, str]
-) -> Writer:
-    """Tell who wrote the document.
+def name_writer(file: str, frames: Mapping[str, pl.DataFrame], part: Part) -> Writer:
+    """Find out who wrote the document.
 
     Args:
         file: file name, for the message.
         frames: the tables.
-        unknown: rows of no known table by category, "" for complete events without one.
-        processes: names of processes from the metadata rows.
+        part: what was read.
 
     Raises:
-        NotATraceError: another program's trace.
+        NotATraceError: another program's trace, or one without any row.
     """
-    if not frames["activities"].height:
-        for mark, writer in _PROCESS_MARKS:
-            if any(name.startswith(mark) for name in processes.values()):
-                raise refuse_other_writer(file, writer)
-    if any(frames[name].height for name in _TABLES):
+    rows = {name: frames[name].height for name in _TABLES}
+    other = name_other_writer(rows, part.unknown, part.processes)
+    if other is not None:
+        raise refuse_other_writer(file, other)
+    if any(rows.values()):
         legacy = frames["threads"]["pid"].eq(LEGACY_PID).any()
         return Writer.LEGACY if legacy else Writer.KINETO
-    if unknown:
-        raise refuse_other_writer(file, "an unknown program")
-    return Writer.KINETO
+    if part.views.total() or frames["overhead"].height:
+        return Writer.KINETO
+    raise _without_rows(file, part)
+
+
+def _without_rows(file: str, part: Part) -> NotATraceError:
+    """The error for a list of events in which nothing can be measured."""
+    if part.events > part.metadata:
+        count = f"{part.events - part.metadata:,} events"
+        return NotATraceError(f"{file} is Chrome-trace JSON, but none of its {count} has a duration.", PROFILER_HINT)
+    what = "a trace without events" if not part.metadata else "a trace with metadata rows and no events"
+    hint = "Was the profiler stopped before it recorded a step? " + RECORD_HINT
+    return NotATraceError(f"{file} is {what}.", hint)

@@ -148,9 +148,9 @@ def test_a_zip_bomb_is_refused_unless_it_is_trusted(
 
     monkeypatch.setattr(unpack, "BOMB_FREE_BYTES", 1 << 22)
     path = tmp_path / "bomb.json.gz"
-    path.write_bytes(gzip.compress(b'{"traceEvents": [' + b" " * (40 << 20) + b"]}"))
+    path.write_bytes(gzip.compress(b'{"traceEvents": [' + b" " * (40 << 20) + b'{"ph": "X", "cat": "cpu_op"}]}'))
     if trusted:
-        assert read(path, trusted=True).frames["ops"].height == 0
+        assert read(path, trusted=True).frames["ops"].height == 1
         return
     with pytest.raises(UnreadableError, match="zip bomb") as caught:
         read(path)
@@ -300,7 +300,8 @@ OTHER_KINDS = {
     "Python pickle": b"\x80\x04\x95abc",
     "SQLite": b"SQLite format 3\0",
     "HTML": b"<!doctype html>",
-    "neither": b"hello",
+    "text, not JSON": b"hello",
+    "binary data": b"\x01\x02\x00\x03",
     "execution trace": b'{"schema": "1.1.0", "nodes": []}',
     "rocprofv3": b'{"rocprofiler-sdk-tool": [{}]}',
     "without `traceEvents`": b'{"a": 1}',
@@ -330,23 +331,26 @@ def test_empty_missing_and_folder(tmp_path: Path) -> None:
             read(tmp_path / name)
     with pytest.raises(GpuledgerError, match="folder") as caught:
         read(tmp_path)
-    assert "empty.json.gz" in str(caught.value)
+    assert "without a trace" in str(caught.value), "empty files are no traces"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "what"),
     [
-        '{"traceEvents": []}',
-        "[]",
-        '{"traceEvents": [{}]}',
-        '{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "x"}}]}',
+        ('{"traceEvents": []}', "a trace without events"),
+        ('{"schemaVersion": 1, "traceEvents": [\n  ],\n  "traceName": "t.json"\n}', "a trace without events"),
+        ("[]", "an empty JSON list"),
+        ("{}\n", "an empty JSON object"),
+        ('{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "x"}}]}', "metadata rows"),
+        ('{"traceEvents": [{"ph": "B", "name": "a", "ts": 1}, {"ph": "E", "ts": 2}]}', "none of its 2 events"),
     ],
 )
-def test_a_trace_without_events_is_a_trace(text: str, tmp_path: Path) -> None:
+def test_a_trace_without_events_gets_no_verdict(text: str, what: str, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text)
-    trace = Trace.load(tmp_path / "t.json")
-    assert trace.activities.height == 0
-    assert "no GPU activity" in repr(trace)
+    with pytest.raises(NotATraceError) as caught:
+        Trace.load(tmp_path / "t.json")
+    assert what in caught.value.message
+    assert caught.value.hint
 
 
 def test_old_and_odd_rows(tmp_path: Path) -> None:
