@@ -9,7 +9,7 @@ import polars as pl
 
 from analyze.metrics.fusion import casts, chain_links
 from analyze.metrics.precision import lacks, with_precision
-from analyze.metrics.scenario import NOTHING_FASTER, Bench, Scenario, of_activities
+from analyze.metrics.scenario import INBOUND, NOTHING_FASTER, Bench, Scenario, of_activities
 from analyze.metrics.symptoms import has_backward
 from analyze.timeline import Change
 from analyze.timeline.schedule import NONE
@@ -109,6 +109,18 @@ def communication(bench: Bench) -> Scenario | None:
     """Collectives, hidden behind computation as a whole."""
     rows = bench.rows.filter(pl.col("category") == "communication")
     return of_activities(rows, bench.shortened(rows))
+
+
+def inbound_copies(bench: Bench) -> Scenario | None:
+    """Copies to the device, hidden behind computation.
+
+    Computation can hide no more than it lasts: where the copies take longer, the longest of them stay as they are.
+    """
+    kernels = bench.rows.filter(pl.col("kind") == "kernel")
+    inbound = (pl.col("kind") == "memcpy") & pl.col("name").str.contains(INBOUND)
+    rows = bench.rows.filter(inbound & (pl.col("dur_ns") > 0)).sort("dur_ns")
+    hidden = rows.filter(pl.col("dur_ns").cum_sum() <= int(kernels["dur_ns"].sum()))
+    return of_activities(hidden, bench.shortened(hidden))
 
 
 def collective_waits(bench: Bench) -> Scenario | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 
@@ -111,14 +109,7 @@ def allocations(bench: Bench) -> Scenario | None:
     runtime = timed_rows(bench.trace.runtime)
     calls = runtime.filter(matching(runtime["name"], ALLOCATION))
     calls = calls.filter(~starts_up(bench.schedule, calls))
-    found = _of_calls(bench, calls)
-    if found is None:
-        return None
-    if bench.within:
-        calls = calls.filter(pl.col("start_ns").is_between(*bench.within))
-    waits = bench.host.waits.with_row_index("row").filter(pl.col("why") == "free")
-    gone = waits.join(calls, on=["thread", "start_ns", "dur_ns"], how="semi")["row"].to_list()
-    return replace(found, change=found.change | Change(at_once=dict.fromkeys(gone, 0)))
+    return _of_calls(bench, calls)
 
 
 def first_use(bench: Bench) -> Scenario | None:

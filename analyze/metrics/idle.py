@@ -11,8 +11,8 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.frames import LIBRARY, short_frame
-from analyze.timeline import IDLE_PARTS, DeviceTimeline
-from analyze.trace import Nesting, Trace
+from analyze.timeline import IDLE_PARTS, DeviceTimeline, union
+from analyze.trace import Nesting, Trace, timed_rows
 
 _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")
 _STEP = "ProfilerStep#"
@@ -102,13 +102,29 @@ def _known(value: int | None, default: int = 0) -> int:
 
 
 def _doing(trace: Trace, thread: int, start_ns: int, end_ns: int) -> tuple[str, ...]:
-    """What a thread did most in an interval: its Python frames, or its op or range where none were recorded."""
+    """What a thread did most in an interval: its Python frames; where none were recorded, its op or range.
+
+    Where ops take less than half of the interval, only an op or range that covers half of it by itself names it.
+    """
     frames = _busiest(trace.frames, thread, start_ns, end_ns)
     if frames:
         own = next((i for i, name in enumerate(frames) if not LIBRARY.search(name)), 0)
         return tuple(short_frame(name) for name in frames[: own + 1])
     ranges = trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with(_STEP))
-    return _busiest(pl.concat([trace.ops.select(ranges.columns), ranges]), thread, start_ns, end_ns)[:1]
+    rows = pl.concat([trace.ops.select(ranges.columns), ranges])
+    if _covered_ns(trace.ops, thread, start_ns, end_ns) * 2 >= end_ns - start_ns:
+        return _busiest(rows, thread, start_ns, end_ns)[:1]
+    inside = pl.min_horizontal(pl.col("start_ns") + pl.col("dur_ns"), end_ns) - pl.max_horizontal("start_ns", start_ns)
+    around = rows.filter(inside * 2 >= end_ns - start_ns)
+    return _busiest(around, thread, start_ns, end_ns)[:1]
+
+
+def _covered_ns(rows: pl.DataFrame, thread: int, start_ns: int, end_ns: int) -> int:
+    """How much of an interval some row of the thread covers."""
+    mine = timed_rows(rows.filter(pl.col("thread") == thread))
+    start = mine["start_ns"].to_numpy()
+    covered = union(start, start + mine["dur_ns"].to_numpy()).covered_within(np.array([start_ns]), np.array([end_ns]))
+    return int(covered[0])
 
 
 def _busiest(rows: pl.DataFrame, thread: int, start_ns: int, end_ns: int) -> tuple[str, ...]:

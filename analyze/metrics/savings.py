@@ -34,6 +34,7 @@ BUILDERS: dict[str, Builder] = {
     "attention": device_changes.unfused_attention,
     "chains": device_changes.fusible_chains,
     "casts": device_changes.autocast_casts,
+    "inbound-copies": device_changes.inbound_copies,
     "communication": device_changes.communication,
     "collective-waits": device_changes.collective_waits,
     "dropout": device_changes.dropout,

@@ -21,7 +21,7 @@ from analyze.trace import Trace
 
 NOTHING_FASTER = "none"
 _PLACES = 8
-_INBOUND = r"HtoD|HostToDevice"
+INBOUND = r"HtoD|HostToDevice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Bench:
         awaited = np.full(blocking.height, NONE)
         awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], self._launched_before(at))
         copies = self.schedule.activities.select(
-            inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(_INBOUND)
+            inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(INBOUND)
         )["inbound"]
         inbound = np.append(copies.fill_null(value=False).to_numpy(), False)[awaited]
         trigger = self.trace.timed_ops.names(blocking["thread"], blocking["start_ns"] + blocking["dur_ns"] // 2)
@@ -142,13 +142,22 @@ class Bench:
         return union(np.array([self.within[0]]), np.array([self.within[1]])) if self.within else None
 
     def host_change(self, by_thread: dict[int, Intervals]) -> Change:
-        """Host time that vanishes from the threads that launch or block, inside the selection."""
+        """Host time that vanishes from the threads that launch or block, inside the selection.
+
+        Calls that waited for the device without a name that says so vanish with the time that they lie in.
+        """
         chains: dict[int, list[Intervals]] = {}
+        waits = self.host.waits.with_row_index("row").filter(pl.col("why").is_in(("free", "queue")))
+        at_once: dict[int, int] = {}
         for thread, gone in by_thread.items():
             if thread in self.schedule.threads and len(gone):
                 inside = gone if self.selected is None else intersect(gone, self.selected)
                 chains.setdefault(self.schedule.threads[thread], []).append(inside)
-        return Change(host={c: union(*_ends(sets)) for c, sets in chains.items()})
+                mine = waits.filter(pl.col("thread") == thread)
+                start, dur = mine["start_ns"].to_numpy(), mine["dur_ns"].to_numpy()
+                lies = inside.covered_within(start, start + dur) == dur
+                at_once |= dict.fromkeys(mine.filter(pl.Series(lies, dtype=pl.Boolean))["row"].to_list(), 0)
+        return Change(host={c: union(*_ends(sets)) for c, sets in chains.items()}, at_once=at_once)
 
     def shortened(self, rows: pl.DataFrame, new_ns: Int64 | None = None) -> Change:
         """Activities with new durations, none at all where not given."""

@@ -1,0 +1,38 @@
+"""Copies to the device that no computation hides."""
+
+from __future__ import annotations
+
+from analyze.findings.finding import Finding
+from analyze.findings.rule import Case, Cost, Rule
+from analyze.units import duration, percent, plural
+
+
+def tell(case: Case, cost: Cost) -> Finding:
+    """What would be saved if computation hid all of them."""
+    scenario, exposed = cost.scenario, case.device.exposed_copy_ns
+    seen = (
+        f"{plural(scenario.count, 'copy', 'copies')} to the GPU: {duration(scenario.time_ns)}. Of all copies, "
+        f"{duration(exposed)}, {percent(case.share(exposed))} of the window, have no computation beside them."
+    )
+    change = _PIN_FIRST if any("Pageable" in place.name for place in scenario.places) else ""
+    return case.finding(RULE, cost, "Copies to the GPU are not hidden", seen, change=change)
+
+
+_PIN_FIRST = "pin_memory=True, non_blocking=True, and copy the next batch on a second stream"
+
+RULE = Rule(
+    id="exposed-copies",
+    asks="Do copies to the device stand in the way?",
+    limit=0.02,
+    what="Copies to the GPU run while nothing is computed.",
+    why="A copy engine works beside the multiprocessors: a copy that runs during a kernel costs next to nothing.",
+    fix="copy the next batch on a second stream while this one is computed",
+    unless="What is copied depends on the computation before it, or memory has no room for a second batch.",
+    measured=(
+        "Replay with copies to the GPU that take no time, and no more than the computation that could hide them: an "
+        "upper bound. The first copy of a recording has nothing to hide behind."
+    ),
+    link="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+    tell=tell,
+    costs=("inbound-copies",),
+)
