@@ -61,7 +61,7 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
     of_whole = {s.id: percent(s.ns / whole_ns) for s in candidates} if lead else printed
     sentences = (
         *((lead_sentence(lead),) if lead and not doubted else ()),
-        _busy_sentence(device, printed),
+        _busy_sentence(device, printed, len(measures.devices)),
         *_idle_sentences(device, states, printed, () if doubted else measures.gaps),
     )
     if share >= definitions.headline_share:
@@ -124,7 +124,8 @@ def doubt(measures: Measures, device: DeviceTime, definitions: Definitions, *, c
     return ""
 
 
-def _busy_sentence(device: DeviceTime, printed: dict[str, str]) -> str:
+def _busy_sentence(device: DeviceTime, printed: dict[str, str], devices: int) -> str:
+    """How much of its window the device is busy for; of several devices, which one that is."""
     busy, idle = nested_tenths([[device.busy_ns], [device.idle_ns]])
     parts = [
         f"{printed[state]} {what}"
@@ -136,8 +137,11 @@ def _busy_sentence(device: DeviceTime, printed: dict[str, str]) -> str:
         if ns
     ]
     split = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+    which, window = "The GPU", "the window"
+    if devices > 1:
+        which, window = device.label, f"its window, the longest of {devices} devices"
     return (
-        f"The GPU is busy for {tenths_text(busy[0], device.busy_ns)} of the window{split}; "
+        f"{which} is busy for {tenths_text(busy[0], device.busy_ns)} of {window}{split}; "
         f"it idles for {tenths_text(idle[0], device.idle_ns)}."
     )
 

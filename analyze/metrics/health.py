@@ -12,10 +12,12 @@ from analyze.metrics.recording import recording_notices
 from analyze.metrics.records import record_notices
 from analyze.notes import Notice
 from analyze.settings import Definitions
-from analyze.timeline import Selection
-from analyze.trace import Trace, Writer
+from analyze.timeline import Selection, union
+from analyze.timeline.intervals import complement
+from analyze.trace import Trace, Writer, timed_rows
 from analyze.units import duration, percent, plural
 
+_RECORDING = "PyTorch Profiler ("  # name of the span of one recording
 _FLAG_COST = {"with_stack": "Python stacks", "record_shapes": "shapes", "profile_memory": "memory recording"}
 
 
@@ -36,6 +38,7 @@ def find_notices(
         *_selection_effects(selection, devices),
         *_recording_cost(trace),
         *(recording_notices(trace.metadata.recorded, devices) if trace.metadata.recorded else ()),
+        *_several_recordings(trace, devices),
         *_limits_of_the_file(trace),
     )
 
@@ -130,6 +133,26 @@ def _recording_cost(trace: Trace) -> Iterator[Notice]:
         listed = costs[0] if len(costs) == 1 else ", ".join(costs[:-1]) + " and " + costs[-1]
         text = f"{listed[0].upper() + listed[1:]} slowed the host: idle time caused by it is overstated."
         yield Notice("profiler-inflation", text, len(costs))
+
+
+def _several_recordings(trace: Trace, devices: tuple[DeviceTime, ...]) -> Iterator[Notice]:
+    """Recordings one after the other in one file: what the window covers, and what lies between them."""
+    spans = timed_rows(trace.spans)
+    spans = spans.filter(pl.col("name").cast(pl.String).str.starts_with(_RECORDING))
+    start = spans["start_ns"].to_numpy()
+    recordings = union(start, start + spans["dur_ns"].to_numpy())
+    if len(recordings) < 2:
+        return
+    for device in devices:
+        low, high = device.window_start_ns, device.window_start_ns + device.window_ns
+        inside = int(((recordings.end_ns > low) & (recordings.start_ns < high)).sum())
+        between = complement(recordings, low, high).total_ns if inside > 1 else 0
+        if between:
+            text = (
+                f"{device.label}: the window covers {inside} recordings of the profiler. The time between them, "
+                f"{_of_window(between, device)}, counts in it though it says nothing about the run."
+            )
+            yield Notice("several-recordings", text, inside)
 
 
 def _limits_of_the_file(trace: Trace) -> Iterator[Notice]:

@@ -111,11 +111,7 @@ class Measures:
 
 
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
-    """Take all measures of a trace, or of the steps or range that are wished for.
-
-    Raises:
-        SelectionError: no such steps or range.
-    """
+    """Take all measures of a trace, or of a part of it; raises `SelectionError` where there is no such part."""
     selection = select(trace, wish)
     within, guard = selection.host_interval, Guard()
     make = guard.make
@@ -134,9 +130,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     final = make("final-sync", lambda: find_final_sync(trace, host.blocking, definitions))
     odd = make("notices", lambda: find_notices(trace, selection, devices, launches, definitions, zeros))
     notices = _notices(odd, purpose, memory)
-    bench = make(
-        "bench", lambda: Bench(trace, host, work, gpu, abilities, definitions, within, final) if main else None
-    )
+    bench = make("bench", lambda: Bench(trace, host, work, gpu, abilities, definitions, within, final))
     flags, cut = trace.metadata.flags, trace.recording.cut
     measures = Measures(
         selection=selection.label,
@@ -187,13 +181,11 @@ def _overlaps(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> t
     return tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True))
 
 
-def _savings(bench: Bench | None, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:
+def _savings(bench: Bench, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:
     """What-ifs on the headline device, replayed when asked for."""
-    if bench is None:
-        return Savings(None, None)
     require(bench, bench.host, bench.work, bench.gpu, bench.abilities, bench.final)
     main = headline(devices)
-    return Savings(bench, lines[devices.index(main)] if main else None)
+    return Savings(bench, lines[devices.index(main)]) if main else Savings(None, None)
 
 
 def _devices(

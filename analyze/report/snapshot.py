@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analyze.blocks import Page, Section
@@ -12,11 +12,20 @@ from analyze.report.build import program_version
 from analyze.report.report import SCHEMA_VERSION, TOOL
 from analyze.report.snapshot_sections import DEFINITIONS, device_sections, listed
 from analyze.settings import Definitions
-from analyze.snapshot import BEFORE_RECORDING, DeviceMemory, Snapshot, measure_snapshot
+from analyze.snapshot import (
+    BEFORE_OLDEST,
+    BEFORE_RECORDING,
+    OVERFLOWED,
+    DeviceMemory,
+    OutOfMemory,
+    Snapshot,
+    measure_snapshot,
+)
 from analyze.snapshot.outside import Recorded
-from analyze.units import duration, memory, plural
+from analyze.units import duration, memory, percent, plural
 
 _PARTS_NAMED = 4
+_KEPT_SHARE = 0.1  # of the reserved memory: below it the free memory of private pools is no news
 _RECORD = "record with torch.cuda.memory._record_memory_history(), or capture --snapshot"
 
 
@@ -79,7 +88,7 @@ def build_snapshot_report(
         about=_about(devices),
         verdict="memory",
         headline=_headline(main),
-        sentences=tuple(_sentences(devices, main)),
+        sentences=tuple(_sentences(devices, main, snapshot.settings)),
         whole=None,
         sections=tuple(_sections(devices, main, definitions.top)),
         notices=(*odd, *_notices(snapshot)),
@@ -114,10 +123,17 @@ def _headline(main: DeviceMemory | None) -> str:
         return "Empty snapshot"
     if main.ooms:
         return "Out of memory"
-    return f"Peak {memory(main.requested_peak_bytes)}" if main.events else f"{memory(main.requested_end_bytes)} in use"
+    least = "at least " if main.overflow == OVERFLOWED else ""
+    return (
+        f"Peak {least}{memory(main.requested_peak_bytes)}"
+        if main.events
+        else f"{memory(main.requested_end_bytes)} in use"
+    )
 
 
-def _sentences(devices: tuple[DeviceMemory, ...], main: DeviceMemory | None) -> Iterator[str]:
+def _sentences(
+    devices: tuple[DeviceMemory, ...], main: DeviceMemory | None, settings: Mapping[str, object]
+) -> Iterator[str]:
     if main is None:
         yield f"It holds no segment and no event: recording was off, or there was no GPU. To get one, {_RECORD}."
         return
@@ -125,14 +141,46 @@ def _sentences(devices: tuple[DeviceMemory, ...], main: DeviceMemory | None) -> 
         for failed in device.ooms[:1]:
             more = f" ({len(device.ooms):,} such events.)" if len(device.ooms) > 1 else ""
             yield f"{device.label}: {failed.text} Asked by {failed.site}.{more}"
+            yield from _advice(failed, settings)
     if main.events:
         yield _peak_sentence(main)
-        yield _made_of(main)
+        yield from _made_of(main)
     else:
         yield (
             f"{main.label}: {exact(main.requested_end_bytes)} are in use and {memory(main.reserved_end_bytes)} are "
             "reserved; the file has the state at the end and no events."
         )
+    for device in devices:
+        yield from _private_pools(device)
+
+
+def _advice(failed: OutOfMemory, settings: Mapping[str, object]) -> Iterator[str]:
+    """What ends a fragmentation, where the settings say that it was not tried."""
+    if failed.cause == "fragmentation" and settings.get("expandable_segments") is False:
+        yield (
+            "expandable_segments is off: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that free memory can "
+            "serve larger allocations."
+        )
+
+
+def _private_pools(device: DeviceMemory) -> Iterator[str]:
+    """Free memory that private pools keep, where it is a good part of what is reserved."""
+    pools = [pool for pool in device.pools if pool.private and pool.unused_bytes]
+    kept = sum(pool.unused_bytes for pool in pools)
+    if not device.reserved_end_bytes or kept < _KEPT_SHARE * device.reserved_end_bytes:
+        return
+    most = max(pools, key=lambda pool: pool.unused_bytes)
+    others = f", most in {most.pool}" if len(pools) > 1 else ""
+    where = plural(len(pools), "private pool") if len(pools) > 1 else most.pool
+    alive = (
+        "" if any(pool.state.allocated_bytes or pool.state.pending_free_bytes for pool in pools) else ", nothing alive"
+    )
+    segments = plural(sum(pool.segments for pool in pools), "segment")
+    share = percent(kept / device.reserved_end_bytes)
+    yield (
+        f"{device.label}: {memory(kept)} ({share} of the reserved memory) is free in {where} ({segments}{alive}"
+        f"{others}); empty_cache() does not give it back while a CUDA graph or a MemPool holds the pool."
+    )
 
 
 def exact(size_bytes: int) -> str:
@@ -141,25 +189,31 @@ def exact(size_bytes: int) -> str:
 
 
 def _peak_sentence(device: DeviceMemory) -> str:
-    when = f"at event {device.peak_event:,} of {device.events:,}" if device.peak_event >= 0 else "at the start"
+    cut = device.overflow == OVERFLOWED
+    start = "at the oldest event that is left" if cut else "at the start"
+    when = f"at event {device.peak_event:,} of {device.events:,}" if device.peak_event >= 0 else start
     by = f", {device.peak_site}" if device.peak_site else ""
-    level = exact(device.before_recording_bytes)
-    return (
-        f"{device.label}: peak {exact(device.requested_peak_bytes)} requested, {when}{by}; "
-        f"start {level} from before the recording."
-    )
+    least = "at least " if cut else ""
+    alone = " by the events alone" if device.mismatch_bytes < 0 else ""
+    before = ""
+    if device.before_recording_bytes:
+        since = "from before the oldest event that is left" if cut else "from before the recording"
+        before = f"; start {exact(device.before_recording_bytes)} {since}"
+    return f"{device.label}: peak {least}{exact(device.requested_peak_bytes)} requested{alone}, {when}{by}{before}."
 
 
-def _made_of(device: DeviceMemory) -> str:
+def _made_of(device: DeviceMemory) -> Iterator[str]:
     held = device.at_peak
     parts = [one for one in held.by_site[:_PARTS_NAMED] if one.size_bytes]
-    before = next((one for one in held.by_site if one.label == BEFORE_RECORDING), None)
-    if before is not None and before not in parts:
-        parts.append(before)
+    early = next((one for one in held.by_site if one.label in (BEFORE_RECORDING, BEFORE_OLDEST)), None)
+    if early is not None and early.size_bytes and early not in parts:
+        parts.append(early)
     named = ", ".join(f"{memory(one.size_bytes)} {one.label}" for one in parts)
     rest = held.size_bytes - sum(one.size_bytes for one in parts)
-    others = len(held.by_site) - len(parts)
-    return f"The peak was made of {named}{f', {memory(rest)} of {others:,} others' if rest else ''}."
+    others = sum(one.size_bytes > 0 for one in held.by_site) - len(parts)
+    more = f", {memory(rest)} of {plural(others, 'other')}" if rest else ""
+    if named:
+        yield f"The peak was made of {named}{more}."
 
 
 def _sections(devices: tuple[DeviceMemory, ...], main: DeviceMemory | None, top: int) -> Iterator[Section]:

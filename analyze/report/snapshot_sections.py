@@ -133,9 +133,11 @@ def _groupings(device: DeviceMemory, shown: int, *, brief: bool) -> Iterator[Blo
 
 def _reserved(device: DeviceMemory, *, brief: bool) -> Iterator[Block]:
     unused = device.reserved_end_bytes - device.allocated_end_bytes
+    kept = sum(pool.state.free_segments_bytes for pool in device.pools if pool.private)
+    private = f" ({memory(kept)} of it in private pools)" if kept else ""
     text = (
         f"{memory(device.reserved_end_bytes)} at the end, {memory(device.allocated_end_bytes)} of it allocated; "
-        f"{memory(unused)} unused: {memory(device.free_segments_bytes)} in free segments, "
+        f"{memory(unused)} unused: {memory(device.free_segments_bytes)} in free segments{private}, "
         f"{memory(device.inactive_split_bytes)} split off, {memory(device.pending_free_bytes)} pending. "
         f"Rounding {memory(device.rounding_bytes)}; largest free block {memory(device.largest_free_block_bytes)}."
     )
@@ -169,7 +171,8 @@ def _reserved(device: DeviceMemory, *, brief: bool) -> Iterator[Block]:
             )
             for pool in device.pools[:_LISTED]
         ),
-        note="free: whole segments, which empty_cache() gives back. split: stuck beside blocks in use. pending: freed, "
+        note="free: whole segments, which empty_cache() gives back, those of a private pool only when no CUDA graph or "
+        "MemPool holds it any more. split: stuck beside blocks in use. pending: freed, "
         "still in use by a stream. An allocation is served from its own pool and stream only.",
         total=len(device.pools),
     )

@@ -8,19 +8,24 @@ from analyze.late import late_names
 
 if TYPE_CHECKING:
     from analyze.snapshot.compare import DeviceComparison, Difference, compare_devices
-    from analyze.snapshot.composition import BEFORE_RECORDING, Composition, Holding
+    from analyze.snapshot.composition import BEFORE_OLDEST, BEFORE_RECORDING, Composition, Holding
     from analyze.snapshot.device import DeviceMemory, measure_snapshot
+    from analyze.snapshot.history import OVERFLOWED
+    from analyze.snapshot.oom import OutOfMemory
     from analyze.snapshot.outside import recorded_beside
     from analyze.snapshot.sniff import is_snapshot
     from analyze.snapshot.tables import Snapshot
 
 __all__ = [
+    "BEFORE_OLDEST",
     "BEFORE_RECORDING",
+    "OVERFLOWED",
     "Composition",
     "DeviceComparison",
     "DeviceMemory",
     "Difference",
     "Holding",
+    "OutOfMemory",
     "Snapshot",
     "compare_devices",
     "is_snapshot",
@@ -29,6 +34,9 @@ __all__ = [
 ]
 
 _LATE = {  # whether a file is a snapshot is told without the rest
+    "BEFORE_OLDEST": "analyze.snapshot.composition",
+    "OVERFLOWED": "analyze.snapshot.history",
+    "OutOfMemory": "analyze.snapshot.oom",
     "BEFORE_RECORDING": "analyze.snapshot.composition",
     "Composition": "analyze.snapshot.composition",
     "DeviceComparison": "analyze.snapshot.compare",

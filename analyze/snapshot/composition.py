@@ -15,6 +15,7 @@ from analyze.snapshot.stacks import Stacks
 from analyze.snapshot.tables import Events, Segment
 
 BEFORE_RECORDING = "allocated before recording"
+BEFORE_OLDEST = "allocated before the oldest event that is left"
 UNEXPLAINED = "not explained by the recorded events"
 _NO_CONTEXT = ("", "N/A")
 
@@ -65,9 +66,11 @@ def compose(
     segments: Sequence[Segment],
     ranges: Sequence[Range],
     stacks: Stacks,
-    event: int,
+    event: int | None,
+    *,
+    before: str = BEFORE_RECORDING,
 ) -> Composition:
-    """Group what is alive after an event.
+    """Group what is alive after an event, or at the end.
 
     Args:
         events: the device's events.
@@ -75,16 +78,20 @@ def compose(
         segments: its segments at the end, for the pools of old files.
         ranges: its named ranges.
         stacks: all stacks.
-        event: index of the event, -1 for the start.
+        event: index of the event, -1 for the start, None for the state at the end.
+        before: label of what existed before the first event.
     """
-    alive = _alive(replay, event)
+    last = len(events) - 1
+    whole = replay.requested.end_bytes if event is None else replay.requested.at(event)
+    alive = _alive(replay, last if event is None else event)
+    if event is None:
+        event, alive = last, alive[~replay.gone[alive]]
     early = [one for one in replay.early if one.freed_at > event]
-    whole = replay.requested.at(event)
-    before = Holding(BEFORE_RECORDING, sum(one.size_bytes for one in early), len(early))
+    existed = Holding(before, sum(one.size_bytes for one in early), len(early))
     size = np.array(events.size_bytes, np.int64)[alive]
     stack = np.array(events.stack, np.int64)[alive]
-    rest = whole - before.size_bytes - int(size.sum())
-    always = [before, *([Holding(UNEXPLAINED, rest, 0)] if rest else [])]
+    rest = whole - existed.size_bytes - int(size.sum())
+    always = [existed, *([Holding(UNEXPLAINED, rest, 0)] if rest else [])]
 
     def by_stack(label: Callable[[int], str]) -> tuple[Holding, ...]:
         numbers, which = np.unique(stack, return_inverse=True)

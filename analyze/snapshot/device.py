@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.notes import Notice
-from analyze.snapshot.composition import Composition, compose
+from analyze.snapshot.composition import BEFORE_OLDEST, BEFORE_RECORDING, Composition, compose
 from analyze.snapshot.fragments import PoolState, measure_fragments, measure_pools
 from analyze.snapshot.growth import Growth, measure_growth
-from analyze.snapshot.history import history_notices, overflow, peak_notices, unknown_actions
+from analyze.snapshot.history import OVERFLOWED, history_notices, overflow, peak_notices, unknown_actions
 from analyze.snapshot.oom import OutOfMemory, explain_ooms
 from analyze.snapshot.outside import Recorded
 from analyze.snapshot.ranges import find_ranges
@@ -71,6 +71,8 @@ class DeviceMemory:
         largest_free_block_bytes: largest free block.
         device_total_bytes: memory of the device, None where not noted.
         outside_bytes: in use on the device and not reserved here: context, libraries, other processes.
+        mismatch_bytes: how far events and state at the end are apart; negative where frees were not recorded, and then
+            peak and curves are those of the events alone.
         overflow: whether the ring of events overflowed: "yes", "possible", "none seen".
         pools: the state at the end by pool and stream.
         at_peak: what was alive at the peak.
@@ -105,6 +107,7 @@ class DeviceMemory:
     largest_free_block_bytes: int
     device_total_bytes: int | None
     outside_bytes: int | None
+    mismatch_bytes: int
     overflow: str
     pools: tuple[PoolState, ...]
     at_peak: Composition
@@ -154,25 +157,25 @@ def _measure(
     parts = measure_fragments(segments)
     mine = noted if noted is not None and noted.events == len(events) else None
     notices += peak_notices(label, played, mine)
-    last = len(events) - 1
+    before = BEFORE_OLDEST if state == OVERFLOWED else BEFORE_RECORDING
     return DeviceMemory(
         id=device,
         label=label,
         events=len(events),
         actions=dict(Counter(events.action)),
         before_recording_bytes=played.requested.start_bytes,
-        requested_end_bytes=played.requested.at(last),
+        requested_end_bytes=played.requested.end_bytes,
         requested_peak_bytes=played.requested.peak_bytes,
         peak_event=peak,
         peak_time_us=events.time_us[peak] if peak != BEFORE else None,
         peak_site=snapshot.stacks.site(events.stack[peak]) if peak != BEFORE else "",
         recorded_us=_recorded(events),
         stacks_known=any(events.stack),
-        allocated_end_bytes=played.allocated.at(last),
+        allocated_end_bytes=played.allocated.end_bytes,
         allocated_peak_bytes=played.allocated.peak_bytes,
-        active_end_bytes=played.active.at(last),
+        active_end_bytes=played.active.end_bytes,
         active_peak_bytes=played.active.peak_bytes,
-        reserved_end_bytes=played.reserved.at(last),
+        reserved_end_bytes=played.reserved.end_bytes,
         reserved_peak_bytes=played.reserved.peak_bytes,
         free_segments_bytes=parts.free_segments_bytes,
         inactive_split_bytes=parts.inactive_split_bytes,
@@ -181,10 +184,11 @@ def _measure(
         largest_free_block_bytes=parts.largest_free_block_bytes,
         device_total_bytes=mine.device_total_bytes if mine else None,
         outside_bytes=_outside(mine, parts.reserved_bytes),
+        mismatch_bytes=played.mismatch_bytes,
         overflow=state,
         pools=measure_pools(segments),
-        at_peak=compose(events, played, segments, ranges, snapshot.stacks, peak),
-        at_end=compose(events, played, segments, ranges, snapshot.stacks, last),
+        at_peak=compose(events, played, segments, ranges, snapshot.stacks, peak, before=before),
+        at_end=compose(events, played, segments, ranges, snapshot.stacks, None, before=before),
         ooms=explain_ooms(events, played, segments, snapshot.stacks),
         growth=measure_growth(events, played, ranges, snapshot.stacks),
         timeline=_timeline(played, len(events)),
@@ -208,7 +212,7 @@ def _timeline(played: Replay, events: int) -> Timeline:
 
     def points(curve: Curve) -> tuple[int, ...]:
         parts = (curve.values[i : i + each].max() for i in range(0, events, each))
-        return (curve.start_bytes, *map(int, parts), curve.at(events - 1))
+        return (curve.start_bytes, *map(int, parts), curve.end_bytes)
 
     curves = (played.requested, played.allocated, played.active, played.reserved)
     return Timeline(each, *(points(curve) for curve in curves))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analyze.snapshot.tables import DEFAULT_POOL, Segment
 from analyze.snapshot.values import Pool
+
+PRIVATE = "private pool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Fragments:
         reserved_bytes: from the driver.
         allocated_bytes: rounded sizes of what is allocated.
         requested_bytes: sizes asked for, of what is allocated or pending.
-        free_segments_bytes: wholly free segments; empty_cache() would give them back.
+        free_segments_bytes: wholly free segments; empty_cache() would give them back where no private pool holds them.
         inactive_split_bytes: free blocks in segments that are partly in use: stuck until their neighbours go.
         rounding_bytes: rounded minus requested sizes of what is allocated.
         pending_free_bytes: freed by the program, still in use by a stream.
@@ -39,7 +41,7 @@ class PoolState:
     """The state at the end of one pool on one stream; an allocation is served from its own only.
 
     Attributes:
-        pool: "default pool" or the pool's id.
+        pool: "default pool" or the private pool's id: of a CUDA graph or a MemPool.
         stream: stream as recorded.
         segments: how many.
         state: its bytes.
@@ -49,6 +51,16 @@ class PoolState:
     stream: int
     segments: int
     state: Fragments
+
+    @property
+    def unused_bytes(self) -> int:
+        """Reserved and in no use."""
+        return self.state.free_segments_bytes + self.state.inactive_split_bytes
+
+    @property
+    def private(self) -> bool:
+        """A CUDA graph or a MemPool allocates from it, nothing else."""
+        return self.pool.startswith(PRIVATE)
 
 
 def measure_fragments(segments: Sequence[Segment]) -> Fragments:
@@ -61,7 +73,7 @@ def measure_fragments(segments: Sequence[Segment]) -> Fragments:
         held = sum(block.size_bytes for block in segment.blocks if block.active)
         rest = segment.total_bytes - held
         free, split = (free + rest, split) if not held else (free, split + rest)
-        largest = max([largest, *(block.size_bytes for block in segment.blocks if not block.active)])
+        largest = max([largest, *_free_pieces(segment)])
     return Fragments(
         reserved_bytes=sum(segment.total_bytes for segment in segments),
         allocated_bytes=sum(block.size_bytes for block in used),
@@ -72,6 +84,18 @@ def measure_fragments(segments: Sequence[Segment]) -> Fragments:
         pending_free_bytes=sum(block.size_bytes for block in pending),
         largest_free_block_bytes=largest,
     )
+
+
+def _free_pieces(segment: Segment) -> Iterator[int]:
+    """Sizes of the free blocks, and of stretches that no block covers."""
+    at = segment.address
+    for block in segment.blocks:
+        if block.address > at:
+            yield block.address - at
+        if not block.active:
+            yield block.size_bytes
+        at = max(at, block.address + block.size_bytes)
+    yield max(segment.address + segment.total_bytes - at, 0)
 
 
 def measure_pools(segments: Iterable[Segment]) -> tuple[PoolState, ...]:
@@ -90,4 +114,4 @@ def pool_name(pool: Pool | None) -> str:
     """A pool as the report names it."""
     if pool is None:
         return "pool not recorded"
-    return "default pool" if pool == DEFAULT_POOL else f"pool {pool[0]},{pool[1]}"
+    return "default pool" if pool == DEFAULT_POOL else f"{PRIVATE} {pool[0]},{pool[1]}"

@@ -57,7 +57,7 @@ def measure_growth(events: Events, replay: Replay, ranges: Sequence[Range], stac
     if not steps or None in events.time_us:
         why = "the events have no times" if steps else "no range in the recording comes back, so there are no steps"
         return Growth((), (), NotMeasured("growth", why, _HOW))
-    survivors = np.flatnonzero(replay.is_alloc & (replay.freed_at == NEVER))
+    survivors = np.flatnonzero(replay.is_alloc & (replay.freed_at == NEVER) & ~replay.gone)
     times = np.array(events.time_us, np.int64)[survivors]
     step_of = np.searchsorted([step.start_us for step in steps], times, side="right") - 1
     inside = (step_of >= 0) & (times <= min(steps[-1].end_us, NEVER))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analyze.notes import Notice
 from analyze.snapshot.outside import Recorded
-from analyze.snapshot.replay import Replay
+from analyze.snapshot.replay import NEVER, Replay
 from analyze.snapshot.tables import Events, Snapshot
 from analyze.units import memory, plural
 
@@ -40,10 +40,12 @@ def _with_stack(replay: Replay) -> int:
 def history_notices(label: str, events: Events, replay: Replay, state: str) -> Iterator[Notice]:
     """What the reader must know about the history of one device."""
     if state == OVERFLOWED:
+        nameless = sum(one.size_bytes for one in replay.early if one.freed_at == NEVER and not one.stack)
         yield Notice(
             "history-overflow",
-            f"{label}: the ring of {plural(len(events), 'event')} overflowed: older events are lost, and what they "
-            "allocated counts as allocated before recording. Raise max_entries for the whole story.",
+            f"{label}: the ring of {plural(len(events), 'event')} overflowed: older events are lost. What they "
+            f"allocated has no known place ({memory(nameless)} of what is alive at the end), and a higher peak before "
+            "them is not seen. Raise max_entries for the whole story.",
             len(events),
         )
     known = _with_stack(replay)
@@ -60,14 +62,7 @@ def history_notices(label: str, events: Events, replay: Replay, state: str) -> I
             "before recording.",
             known or len(events),
         )
-    gap = replay.requested.start_bytes - replay.explained_start_bytes
-    if replay.end_known and (gap or replay.requested.start_bytes < 0):
-        yield Notice(
-            "history-mismatch",
-            f"{label}: the events and the state at the end disagree by {memory(abs(gap))}: events are missing in the "
-            "middle, or the recording was switched off and on. Curves before the gap are off by that much.",
-            1,
-        )
+    yield from _mismatch(label, events, replay)
     if replay.missing_frees:
         yield Notice(
             "missing-frees",
@@ -80,6 +75,39 @@ def history_notices(label: str, events: Events, replay: Replay, state: str) -> I
             "level-unknown",
             f"{label}: the file has events and no segments: the level at the start is unknown, and the lowest "
             "possible one is shown.",
+            1,
+        )
+
+
+def _mismatch(label: str, events: Events, replay: Replay) -> Iterator[Notice]:
+    """Whether events and state contradict each other."""
+    gap = replay.mismatch_bytes
+    if gap > 0:
+        yield Notice(
+            "history-mismatch",
+            f"{label}: the state at the end holds {memory(gap)} more than the events explain: events are missing in "
+            "the middle, or the recording was switched off and on. Curves before the gap are off by that much.",
+            1,
+        )
+    elif gap < 0:
+        gone = int(replay.gone.sum())
+        what = (
+            f"{plural(gone, 'recorded allocation is', 'recorded allocations are')} not there any more" if gone else ""
+        )
+        yield Notice(
+            "history-mismatch",
+            f"{label}: the events leave {memory(-gap)} more than the state at the end holds: frees were not recorded"
+            f"{f' ({what})' if what else ''}. Peak and curves are those of the events alone, and may be too high by "
+            "up to that much.",
+            1,
+        )
+    over = replay.requested.peak_bytes - replay.reserved.peak_bytes
+    if replay.end_known and len(events) and over > 0:
+        yield Notice(
+            "requested-above-reserved",
+            f"{label}: the events ask for up to {memory(replay.requested.peak_bytes)} where never more than "
+            f"{memory(replay.reserved.peak_bytes)} were reserved. Both cannot be true of one run: events of segments "
+            "are missing, or the file was put together.",
             1,
         )
 

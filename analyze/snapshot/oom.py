@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analyze.snapshot.replay import NEVER, Replay
 from analyze.snapshot.stacks import Stacks
-from analyze.snapshot.tables import Events, Segment
+from analyze.snapshot.tables import DEFAULT_POOL, Events, Segment
 from analyze.units import memory
 
 _SMALL_BYTES = 1 << 20
@@ -60,7 +60,9 @@ def _explain(events: Events, replay: Replay, segments: Sequence[Segment], stacks
     asked, free = events.size_bytes[i], events.address[i]
     reserved, active = replay.reserved.at(i), replay.active.at(i)
     unused = max(reserved - active, 0)
-    largest = max((end - start for start, end in free_pieces(events, replay, segments, i)), default=0)
+    pieces = free_pieces(events, replay, segments, i)
+    largest = max((end - start for start, end in pieces), default=0)
+    kept = _in_private_pools(pieces, segments) if events.pool[i] in (None, DEFAULT_POOL) else 0
     needed = segment_bytes(asked, expandable=any(segment.expandable for segment in segments))
     where = f"{memory(reserved)} were reserved, of which {memory(unused)} in no use"
     if free is not None and free >= needed:
@@ -69,6 +71,9 @@ def _explain(events: Events, replay: Replay, segments: Sequence[Segment], stacks
     elif largest >= asked:
         cause = "other-pool"
         why = f"{where}, in a piece of {memory(largest)}: it belongs to another pool or stream."
+    elif unused >= asked > unused - kept:
+        cause = "other-pool"
+        why = f"{where}, {memory(kept)} of it in private pools, from which only their CUDA graph or MemPool is served."
     elif unused >= asked:
         cause = "fragmentation"
         why = f"{where}, enough for it but in pieces of at most {memory(largest)}: fragmentation."
@@ -114,6 +119,13 @@ def free_pieces(events: Events, replay: Replay, segments: Sequence[Segment], eve
         if replay.is_alloc[i] and (freed_at[i] == NEVER or freed_at[i] > event)
     )
     return _subtract(pieces, sorted((a, a + size) for a, size in used if a is not None))
+
+
+def _in_private_pools(pieces: Sequence[tuple[int, int]], segments: Sequence[Segment]) -> int:
+    """Bytes of the pieces that lie in segments of private pools."""
+    private = sorted((s.address, s.address + s.total_bytes) for s in segments if s.pool != DEFAULT_POOL)
+    rest = _subtract(sorted(pieces), private)
+    return sum(end - start for start, end in pieces) - sum(end - start for start, end in rest)
 
 
 def _undo(held: dict[int, int], events: Events, event: int) -> list[tuple[int, int]]:

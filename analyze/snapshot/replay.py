@@ -40,10 +40,12 @@ class Curve:
     Attributes:
         start_bytes: before the first event.
         values: after each event.
+        end_bytes: in the state at the end; after the last event where the file has none.
     """
 
     start_bytes: int
     values: Int64
+    end_bytes: int
 
     @property
     def peak_bytes(self) -> int:
@@ -97,8 +99,10 @@ class Replay:
         rounded_bytes: per event, the rounded size.
         early: allocations from before the first event.
         missing_frees: allocations whose address was allocated again without a free in between.
+        gone: per event, whether it allocates what was never freed and is not in the state at the end.
+        mismatch_bytes: how far the state at the end minus all changes is above what is known of the start: positive
+            where recorded changes are missing, negative where frees are. Then the events alone make the curves.
         explained_start_bytes: the start value again, as the sum of `early`.
-        gone_at_end: recorded allocations that were never freed and are not in the state at the end.
         end_known: the file has the state at the end.
     """
 
@@ -111,7 +115,8 @@ class Replay:
     rounded_bytes: Int64
     early: tuple[Early, ...]
     missing_frees: int
-    gone_at_end: int
+    gone: Mask
+    mismatch_bytes: int
     end_known: bool
 
     @property
@@ -146,33 +151,48 @@ def replay(events: Events, segments: Sequence[Segment], *, end_known: bool = Tru
     rounded = _rounded(size, matching, events, live)
     alloc, completed = code == _ALLOC, (code == _COMPLETED) | (code == _FREE)
     asked = (code == _REQUESTED) | (code == _FREE)
-    requested = size * alloc - size * completed
-    allocated = rounded * alloc - rounded * asked
-    active = rounded * alloc - rounded * completed
-    reserved = size * (code == _GROW) - size * (code == _SHRINK)
-    blocks = list(live.values())
-    ends = (
+    if not asked.any() and (matching.owner[completed] >= 0).any():
+        asked = completed  # the writer records no requests: what is freed was asked to be
+    early = tuple(_early(events, matching, segments, rounded))
+    ends = _ends(segments, live) if end_known else None
+    known = sum(one.size_bytes for one in early), sum(one.rounded_bytes for one in early)
+    changes = (
+        size * alloc - size * completed,
+        rounded * alloc - rounded * asked,
+        rounded * alloc - rounded * completed,
+        size * (code == _GROW) - size * (code == _SHRINK),
+    )
+    mismatch = ends[0] - int(changes[0].sum()) - known[0] if ends else 0
+    starts = (known[0], known[1], known[1], None) if mismatch < 0 else (None,) * 4
+    requested, allocated, active, reserved = (
+        _curve(change, ends[i] if ends else None, starts[i]) for i, change in enumerate(changes)
+    )
+    gone = np.zeros(len(code), dtype=bool)
+    gone[[i for address, i in matching.open.items() if ends and address not in live]] = True
+    return Replay(
+        requested=requested,
+        allocated=allocated,
+        active=active,
+        reserved=reserved,
+        freed_at=matching.freed_at,
+        is_alloc=alloc,
+        rounded_bytes=rounded,
+        early=early,
+        missing_frees=matching.missing_frees,
+        gone=gone,
+        mismatch_bytes=mismatch,
+        end_known=end_known,
+    )
+
+
+def _ends(segments: Sequence[Segment], live: dict[int, Block]) -> tuple[int, int, int, int]:
+    """Requested, allocated, active and reserved bytes of the state at the end."""
+    blocks = live.values()
+    return (
         sum(block.requested_bytes for block in blocks),
         sum(block.size_bytes for block in blocks if not block.pending),
         sum(block.size_bytes for block in blocks),
         sum(segment.total_bytes for segment in segments),
-    )
-    curves = [
-        _curve(change, end if end_known else None)
-        for change, end in zip((requested, allocated, active, reserved), ends, strict=True)
-    ]
-    return Replay(
-        requested=curves[0],
-        allocated=curves[1],
-        active=curves[2],
-        reserved=curves[3],
-        freed_at=matching.freed_at,
-        is_alloc=alloc,
-        rounded_bytes=rounded,
-        early=tuple(_early(events, matching, segments, rounded)),
-        missing_frees=matching.missing_frees,
-        gone_at_end=sum(address not in live for address in matching.open) if end_known else 0,
-        end_known=end_known,
     )
 
 
@@ -222,13 +242,15 @@ def _rounded(size: Int64, matching: _Matching, events: Events, live: dict[int, B
     return rounded
 
 
-def _curve(change: Int64, end: int | None) -> Curve:
+def _curve(change: Int64, end: int | None, start: int | None) -> Curve:
+    """The curve that ends where the state does; from `start` where that is known better."""
     total = np.cumsum(change)
-    if end is None:  # the level is unknown: the lowest that never falls below nothing
-        start = max(0, -int(total.min())) if len(total) else 0
-    else:
-        start = end - int(total[-1]) if len(total) else end
-    return Curve(start, total + start)
+    sum_of_changes = int(total[-1]) if len(total) else 0
+    lowest = max(0, -int(total.min())) if len(total) else 0  # the lowest level that never falls below nothing
+    if start is None:
+        start = lowest if end is None else end - sum_of_changes
+    start = max(start, lowest)
+    return Curve(start, total + start, start + sum_of_changes if end is None else end)
 
 
 def _early(events: Events, matching: _Matching, segments: Sequence[Segment], rounded: Int64) -> list[Early]:

@@ -259,6 +259,25 @@ def test_a_gap_is_not_named_after_an_op_that_took_little_of_it(shared: Path) -> 
     assert "aten::mm" not in " ".join(report.verdict.sentences)
 
 
+@pytest.mark.parametrize(("middle", "found_it"), [("softmax", True), ("exp", False)])
+def test_attention_by_hand_without_module_frames(middle: str, found_it: bool, tmp_path: Path) -> None:
+    """Two batched products of 100 us around a scaling of 50 us and a softmax of 80 us: 130 us and two gaps go."""
+    kernels = {
+        "softmax": "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, false>(float*)",
+        "exp": "void at::native::vectorized_elementwise_kernel<4, at::native::exp_kernel_cuda>(int)",
+    }
+    scale = "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float> >(int)"
+    row = [("aten::bmm", GEMM, 100), ("aten::div", scale, 50), (f"aten::{middle}", kernels[middle], 80)]
+    builder, start = TraceBuilder(), 100
+    for at, (op, kernel, dur) in enumerate([*row, ("aten::bmm", GEMM, 100)]):
+        builder.op(op, 10 * at, 8).run(kernel, (10 * at + 1, 5), (start, dur))
+        start += dur + 1
+    findings = found(judged(builder, tmp_path))
+    assert ("unfused-attention" in findings) is found_it
+    if found_it:
+        assert saved_us(findings["unfused-attention"]) == pytest.approx(132, abs=2)
+
+
 def test_products_on_two_devices_are_no_more_than_everything(tmp_path: Path) -> None:
     builder = TraceBuilder()
     for start in range(0, 9_200, 920):

@@ -85,7 +85,7 @@ def test_everything_is_told(path: Path) -> None:
     assert device.pending_free_bytes == 3 * MIB
     (failed,) = device.ooms
     assert (failed.asked_bytes, failed.cause) == (200 * MIB, "full")
-    assert {one.label for one in device.at_end.by_pool} >= {"default pool, stream 1", "pool 0,7, stream 0"}
+    assert {one.label for one in device.at_end.by_pool} >= {"default pool, stream 1", "private pool 0,7, stream 0"}
     text = render(report, "md")
     assert "Out of memory" in text
     assert "200 MiB were asked for and the device had" in text
