@@ -19,7 +19,6 @@ from analyze.cli.report_command import report_command
 from analyze.cli.rules_command import explain_command, rules_command
 from analyze.errors import GpuledgerError
 
-TOOL = "gpuledger"
 EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
 _EXAMPLES = """\b
 Examples:
@@ -102,9 +101,10 @@ def main() -> NoReturn:
 
 def _print_tracebacks() -> None:
     """Print what parts of a report raised, while the rest of it is made."""
-    log = logging.getLogger(TOOL)
-    log.addHandler(logging.StreamHandler())
-    log.setLevel(logging.DEBUG)
+    from analyze.guard import LOG
+
+    LOG.addHandler(logging.StreamHandler())
+    LOG.setLevel(logging.DEBUG)
 
 
 def _fail(message: str, code: int = EXIT_UNUSABLE) -> NoReturn:

@@ -82,7 +82,7 @@ def fp32_products(case: Case, rule: Rule, noun: str, changes: Mapping[str, str])
     """Products in fp32 on vector units, with the change by the precision that the GPU is faster in."""
     asked, scenario = (case.measures.savings.scenario(name) for name in ("asked-precision", rule.costs[0]))
     if asked and asked.precision != NOTHING_FASTER:
-        return Passed(rule.id, "told by precision-not-used")
+        return Passed(rule.id, "precision-not-used reports them")
     if scenario is None:
         return Passed(rule.id, "none in the window")
     if scenario.precision == NOTHING_FASTER:

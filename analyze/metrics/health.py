@@ -12,9 +12,9 @@ from analyze.metrics.recording import recording_notices
 from analyze.metrics.records import record_notices
 from analyze.notes import Notice
 from analyze.settings import Definitions
-from analyze.timeline import Selection, union
+from analyze.timeline import Selection, spans
 from analyze.timeline.intervals import complement
-from analyze.trace import Trace, Writer, timed_rows
+from analyze.trace import Trace, Writer
 from analyze.units import duration, percent, plural
 
 _RECORDING = "PyTorch Profiler ("  # name of the span of one recording
@@ -137,10 +137,7 @@ def _recording_cost(trace: Trace) -> Iterator[Notice]:
 
 def _several_recordings(trace: Trace, devices: tuple[DeviceTime, ...]) -> Iterator[Notice]:
     """Recordings one after the other in one file: what the window covers, and what lies between them."""
-    spans = timed_rows(trace.spans)
-    spans = spans.filter(pl.col("name").cast(pl.String).str.starts_with(_RECORDING))
-    start = spans["start_ns"].to_numpy()
-    recordings = union(start, start + spans["dur_ns"].to_numpy())
+    recordings = spans(trace.spans.filter(pl.col("name").cast(pl.String).str.starts_with(_RECORDING)))
     if len(recordings) < 2:
         return
     for device in devices:

@@ -9,7 +9,7 @@ from analyze.metrics.first_use import ALLOCATION, starts_up
 from analyze.metrics.frames import own_frames
 from analyze.metrics.launches import LAUNCH_CALL
 from analyze.metrics.scenario import Bench, Scenario, places
-from analyze.timeline import Change, Intervals, intersect, join, subtract, union
+from analyze.timeline import Change, Intervals, intersect, join, spans, subtract, union
 from analyze.timeline.host import ThreadStates
 from analyze.timeline.intervals import NOTHING
 from analyze.timeline.schedule import NONE
@@ -55,7 +55,7 @@ def input_work(bench: Bench) -> Scenario | None:
 def python_work(bench: Bench) -> Scenario | None:
     """Long stretches of the launching threads outside ops and API calls, moved off them."""
     calls, states = bench.schedule.calls, _chain_states(bench, _OP)
-    busy = join(_spans(bench.first_use), bench.host.profiler)
+    busy = join(spans(bench.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, used in states.items():
         mine = (calls.chain == chain) & (calls.before != NONE)
@@ -93,7 +93,7 @@ def _where(bench: Bench, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Se
 def launch_work(bench: Bench) -> Scenario | None:
     """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
     calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
-    kept = join(_spans(bench.first_use), bench.host.profiler)
+    kept = join(spans(bench.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, loading in _chain_states(bench, _LOADING).items():
         mine = (calls.chain == chain) & (calls.before != NONE)
@@ -116,7 +116,7 @@ def first_use(bench: Bench) -> Scenario | None:
     """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
     threads = list(bench.schedule.threads)
     rows = bench.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
-    gone = {t: _spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
+    gone = {t: spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
     gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
     return _of_rows(bench, gone, _outermost(rows))
 
@@ -130,11 +130,6 @@ def profiler_time(bench: Bench) -> Scenario | None:
     return _of_rows(bench, gone, timed_rows(rows))
 
 
-def _spans(rows: pl.DataFrame) -> Intervals:
-    start = rows["start_ns"].to_numpy()
-    return union(start, start + rows["dur_ns"].to_numpy())
-
-
 def _outermost(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows that lie in no other one of them on their thread, so that their durations add up to real time."""
     rows = rows.sort("thread", "start_ns", "dur_ns", descending=[False, False, True], maintain_order=True)
@@ -145,7 +140,7 @@ def _outermost(rows: pl.DataFrame) -> pl.DataFrame:
 def _of_calls(bench: Bench, rows: pl.DataFrame) -> Scenario | None:
     gone = {}
     for thread in rows["thread"].unique().to_list():
-        gone[int(thread)] = _spans(rows.filter(pl.col("thread") == thread))
+        gone[int(thread)] = spans(rows.filter(pl.col("thread") == thread))
     return _of_rows(bench, gone, rows.filter(pl.col("thread").is_in(list(bench.schedule.threads))))
 
 

@@ -11,8 +11,8 @@ import polars as pl
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.frames import LIBRARY, short_frame
-from analyze.timeline import IDLE_PARTS, DeviceTimeline, union
-from analyze.trace import Nesting, Trace, timed_rows
+from analyze.timeline import IDLE_PARTS, DeviceTimeline, spans
+from analyze.trace import Nesting, Trace
 
 _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")
 _STEP = "ProfilerStep#"
@@ -112,19 +112,14 @@ def _doing(trace: Trace, thread: int, start_ns: int, end_ns: int) -> tuple[str, 
         return tuple(short_frame(name) for name in frames[: own + 1])
     ranges = trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with(_STEP))
     rows = pl.concat([trace.ops.select(ranges.columns), ranges])
-    if _covered_ns(trace.ops, thread, start_ns, end_ns) * 2 >= end_ns - start_ns:
+    covered = spans(trace.ops.filter(pl.col("thread") == thread)).covered_within(
+        np.array([start_ns]), np.array([end_ns])
+    )
+    if covered[0] * 2 >= end_ns - start_ns:
         return _busiest(rows, thread, start_ns, end_ns)[:1]
     inside = pl.min_horizontal(pl.col("start_ns") + pl.col("dur_ns"), end_ns) - pl.max_horizontal("start_ns", start_ns)
     around = rows.filter(inside * 2 >= end_ns - start_ns)
     return _busiest(around, thread, start_ns, end_ns)[:1]
-
-
-def _covered_ns(rows: pl.DataFrame, thread: int, start_ns: int, end_ns: int) -> int:
-    """How much of an interval some row of the thread covers."""
-    mine = timed_rows(rows.filter(pl.col("thread") == thread))
-    start = mine["start_ns"].to_numpy()
-    covered = union(start, start + mine["dur_ns"].to_numpy()).covered_within(np.array([start_ns]), np.array([end_ns]))
-    return int(covered[0])
 
 
 def _busiest(rows: pl.DataFrame, thread: int, start_ns: int, end_ns: int) -> tuple[str, ...]:

@@ -85,14 +85,14 @@ def find_final_sync(trace: Trace, blocking: pl.DataFrame, definitions: Definitio
     candidates = blocking.with_row_index("row").filter(pl.col("name").cast(pl.String).str.contains(_DEVICE_SYNC))
     if span_end is None or not candidates.height:
         return None
-    last = candidates.sort("start_ns").row(-1, named=True)
+    at = candidates.sort("start_ns").tail(1)
+    last = at.row(0, named=True)
     end = last["start_ns"] + last["dur_ns"]
     later = [
         rows.filter((pl.col("thread") == last["thread"]) & (pl.col("start_ns") > last["start_ns"])).height
         for rows in (trace.ops, trace.runtime)
     ]
     last_step = trace.steps["end_ns"].max()
-    at = candidates.sort("start_ns").tail(1)
     inside = trace.timed_ops.innermost(at["thread"], at["start_ns"])[0]
     own = (
         inside is None

@@ -4,7 +4,7 @@ from analyze.timeline.autograd import around_through_autograd
 from analyze.timeline.blocking import find_blocking_calls
 from analyze.timeline.calls import CallTree
 from analyze.timeline.device import CLASSES, IDLE_PARTS, DeviceTimeline, device_timelines, partition_gaps
-from analyze.timeline.host import Host
+from analyze.timeline.host import Host, spans
 from analyze.timeline.intervals import Intervals, depth_ns, intersect, join, subtract, union
 from analyze.timeline.replay import Change, Replay, Run
 from analyze.timeline.schedule import Schedule, build_schedule
@@ -33,6 +33,7 @@ __all__ = [
     "launched_within",
     "partition_gaps",
     "select",
+    "spans",
     "subtract",
     "union",
 ]

@@ -15,7 +15,7 @@ _EXPLICIT = (
     r"|(?i)^(synchroni[sz]e|(device|stream|event|queue)_?synchroni[sz]e)"
     r"|^(ur|pi)(Queue|Event|Events)(Finish|Wait)$"
 )
-HOST_COPY = r"HtoD|DtoH|HtoH|HtoA|AtoH|HostToDevice|DeviceToHost"
+_HOST_COPY = r"HtoD|DtoH|HtoH|HtoA|AtoH|HostToDevice|DeviceToHost"
 
 
 def find_blocking_calls(trace: Trace) -> pl.DataFrame:
@@ -26,7 +26,7 @@ def find_blocking_calls(trace: Trace) -> pl.DataFrame:
     """
     name = pl.col("name").cast(pl.String)
     calls = timed_rows(trace.runtime.with_row_index("call"))
-    copying = calls.filter(name.str.contains("(?i)memcpy")).join(_host_copies(trace), left_on="call", right_on="launch")
+    copying = calls.filter(name.str.contains("(?i)memcpy")).join(host_copies(trace), left_on="call", right_on="launch")
     end = pl.col("start_ns") + pl.col("dur_ns")
     waited = copying.filter(pl.col("copy_end_ns").is_between(pl.col("start_ns"), end))["call"]
     return calls.filter(name.str.contains(_EXPLICIT) | pl.col("call").is_in(waited.unique().implode())).select(
@@ -34,10 +34,24 @@ def find_blocking_calls(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _host_copies(trace: Trace) -> pl.DataFrame:
-    """Launch and end of every copy to or from the host."""
-    return trace.activities.filter(
-        (pl.col("kind").cast(pl.String) == "memcpy")
-        & pl.col("launch").is_not_null()
-        & pl.col("name").cast(pl.String).str.contains(HOST_COPY)
-    ).select("launch", copy_end_ns="end_ns")
+def host_copies(trace: Trace) -> pl.DataFrame:
+    """The copies to or from the host that have a launch.
+
+    Returns:
+        One row per copy: `launch`, `copy` (its row among the timed activities), `copy_start_ns`, `copy_end_ns`, and
+        `pinned`: its name says that the host's memory is.
+    """
+    name = pl.col("name").cast(pl.String)
+    copying = (pl.col("kind").cast(pl.String) == "memcpy") & pl.col("launch").is_not_null()
+    return (
+        trace.activities.filter("timed")
+        .with_row_index("copy")
+        .filter(copying & name.str.contains(_HOST_COPY))
+        .select(
+            "launch",
+            "copy",
+            copy_start_ns="start_ns",
+            copy_end_ns="end_ns",
+            pinned=name.str.contains("(?i)pinned"),
+        )
+    )

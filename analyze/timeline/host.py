@@ -50,7 +50,7 @@ class Host:
         self.blocking = find_blocking_calls(trace)
         self.waits = find_waits(trace, self.blocking)
         self.loading = loading.filter(matching(loading["name"], DATA_LOADING))
-        self.profiler = _union(trace.overhead.filter(name.is_in(PROFILER_OVERHEAD)))
+        self.profiler = spans(trace.overhead.filter(name.is_in(PROFILER_OVERHEAD)))
         self._tables = (
             self.blocking,
             self.loading,
@@ -64,7 +64,7 @@ class Host:
         if thread not in self._states:
             grown: list[Intervals] = []
             for table in self._tables:
-                mine = _union(table.filter(pl.col("thread") == thread))
+                mine = spans(table.filter(pl.col("thread") == thread))
                 grown.append(join(grown[-1], mine) if grown else mine)
             self._states[thread] = ThreadStates(tuple(subtract(states, self.profiler) for states in grown))
         return self._states[thread]
@@ -91,7 +91,8 @@ class Host:
         return parts
 
 
-def _union(frame: pl.DataFrame) -> Intervals:
+def spans(frame: pl.DataFrame) -> Intervals:
+    """The instants that some row of a frame with `start_ns` and `dur_ns` covers."""
     timed = timed_rows(frame)
     start = timed["start_ns"].to_numpy()
     return union(start, start + timed["dur_ns"].to_numpy())

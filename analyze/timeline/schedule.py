@@ -202,7 +202,8 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
     across_ns = np.where(across == NONE, 0, start - end[across])
     alone = (late > 0) & (across == NONE)
-    ready = launch_ready(rows, free, called + latency_typical)
+    slow = ~_is(rows, "memcpy") & (start - free > _SLOW_CALL_NS)
+    ready = _launch_ready(start, returned, called + latency_typical, slow=slow)
     by_launch = alone & (launch != NONE) & ((before == NONE) | (ready > free + gap + _TOUCH_NS))
     latency = np.where(by_launch, start - called, latency)
     by_stream = alone & ~by_launch
@@ -220,7 +221,7 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     )
 
 
-def launch_ready(rows: pl.DataFrame, free_ns: Int64, usual_ns: Int64) -> Int64:
+def _launch_ready(start: Int64, returned: Int64, usual: Int64, *, slow: Bool) -> Int64:
     """When the launch of each activity was ready: from then on the activity waited for something else.
 
     That is when its call returned. An activity that began while its call was running was ready after the usual latency:
@@ -228,18 +229,12 @@ def launch_ready(rows: pl.DataFrame, free_ns: Int64, usual_ns: Int64) -> Int64:
     free and its call was still running, the call itself was slow, as in a module load: it was ready when it began.
 
     Args:
-        rows: schema `LINKED`.
-        free_ns: when the stream of each activity had become free.
-        usual_ns: start of each launch call plus the usual latency.
-
-    Returns:
-        Instants in nanoseconds, the start of the activity where no launch is known.
+        start: starts of the activities, in nanoseconds as all of these.
+        returned: ends of the launch calls, far in the future where none is known.
+        usual: starts of the launch calls plus the usual latency.
+        slow: kernels that began long after their stream had become free.
     """
-    start = rows["start_ns"].to_numpy()
-    returned = rows["launch_end_ns"].fill_null(2**62).to_numpy()
-    copies = rows["kind"].cast(pl.String).to_numpy() == "memcpy"
-    slow = ~copies & (start - free_ns > _SLOW_CALL_NS)
-    running = np.where(slow, start, np.minimum(usual_ns, start))
+    running = np.where(slow, start, np.minimum(usual, start))
     return np.where(returned < start + _TOUCH_NS, returned, running)
 
 
@@ -248,11 +243,17 @@ def _usual_gaps(rows: pl.DataFrame, gap: Int64, queued: Bool, before: Int64) -> 
 
     Copies and memsets take other times to begin than kernels: each pair of kinds has its own.
     """
-    kernel = (rows["kind"].cast(pl.String) == "kernel").to_numpy()
+    kernel = _is(rows, "kernel")
     pair = 2 * np.append(kernel, True)[before] + kernel
     defaults = (_COPY_GAP_NS, _KERNEL_GAP_NS, _COPY_GAP_NS, _KERNEL_GAP_NS)
     usual = np.array([_typical(gap, queued & (pair == p), default) for p, default in enumerate(defaults)])
     return usual[pair], int(usual[-1])
+
+
+def _is(rows: pl.DataFrame, kind: str) -> Bool:
+    """Which activities are of a kind."""
+    found: Bool = (rows["kind"].cast(pl.String) == kind).to_numpy()
+    return found
 
 
 def _typical(delay: Int64, samples: Bool, default: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analyze.timeline.blocking import HOST_COPY
+from analyze.timeline.blocking import host_copies
 from analyze.trace import Trace, matching, timed_rows
 
 _RETURNS_EARLY_NS = 10_000  # before the record of its copy ends: 2 to 4 us were seen on V100, A100 and H100
@@ -29,7 +29,7 @@ def find_waits(trace: Trace, blocking: pl.DataFrame) -> pl.DataFrame:
         null for other calls, and `why`: "blocking", "copy" (a pageable copy whose call returned a little before its
         record ends), "free" (memory given back to the driver) or "queue" (a launch into a full queue).
     """
-    copies = _copies(trace)
+    copies = host_copies(trace).sort("copy_end_ns").unique("launch", keep="last", maintain_order=True)
     calls = timed_rows(trace.runtime.with_row_index("call")).select(_COLUMNS)
     calls = calls.filter(~pl.col("call").is_in(blocking["call"].implode()))
     found = [
@@ -45,24 +45,10 @@ def find_waits(trace: Trace, blocking: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(found).join(made, on="call", how="left", maintain_order="left")
 
 
-def _copies(trace: Trace) -> pl.DataFrame:
-    """Per launch the copy to or from the host that it made: its row among the timed activities, start and end."""
-    name = pl.col("name").cast(pl.String)
-    copies = trace.activities.filter("timed").with_row_index("copy")
-    copies = copies.filter((pl.col("kind").cast(pl.String) == "memcpy") & pl.col("launch").is_not_null())
-    return (
-        copies.filter(name.str.contains(HOST_COPY))
-        .select("launch", "copy", "start_ns", "end_ns", pinned=name.str.contains("(?i)pinned"))
-        .sort("end_ns")
-        .unique("launch", keep="last", maintain_order=True)
-    )
-
-
 def _held_by_copies(calls: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
     """Copy calls that returned at most `_RETURNS_EARLY_NS` before their copy's record ends, after it began."""
     copying = calls.filter(matching(calls["name"], "(?i)memcpy"))
-    made = copies.select("launch", "pinned", copy_start_ns="start_ns", copy_end_ns="end_ns")
-    joined = copying.join(made, left_on="call", right_on="launch", maintain_order="left")
+    joined = copying.join(copies, left_on="call", right_on="launch", maintain_order="left")
     end = pl.col("start_ns") + pl.col("dur_ns")
     early = pl.col("copy_end_ns").is_between(end, end + _RETURNS_EARLY_NS)
     return joined.filter(~pl.col("pinned") & early & (pl.col("copy_start_ns") < end))
