@@ -145,6 +145,7 @@ class Suggestion:
         change: the exact change.
         paragraphs: heading and text of what is to be known about it.
         evidence: where the cost arises.
+        link: documentation of the change; the one link that a report has, and never from a file.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Suggestion:
     change: str
     paragraphs: tuple[tuple[str, str], ...]
     evidence: tuple[Table, ...]
+    link: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analyze.cli.deliver import Delivery, progress
+from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import CONTEXT, EPILOG, common_options, input_options, output_options
 from analyze.errors import SelectionError, UnreadableError
 
@@ -49,11 +49,11 @@ def compare_command(
 ) -> None:
     """Compare and write what changed."""
     delivery = Delivery(**looks)
-    delivery.check()
+    delivery.check(paths)
     _check_paths(paths)
     from analyze.snapshot import is_snapshot
 
-    if all(path != "-" and is_snapshot(path) for path in paths):
+    if all(is_snapshot(path) for path in paths):
         delivery.deliver(_snapshots(paths, top))
         return
     delivery.deliver(_traces(paths, top, jobs=jobs, trusted=trust_size, redact=delivery.redact))
@@ -63,8 +63,7 @@ def _check_paths(paths: tuple[str, ...]) -> None:
     """Refuse what cannot be compared before long files are read."""
     if len(paths) < 2:
         raise SelectionError("There is one input: nothing to compare it with.", "Pass two or more files.")
-    if paths.count("-") > 1:
-        raise SelectionError("Standard input can be read only once.", "Pass files.")
+    check_read_once(paths)
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise UnreadableError(f"{path} does not exist.", "Check the path.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from analyze.cli.deliver import Delivery, check_output, progress
+from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import (
     CONTEXT,
     EPILOG,
@@ -64,7 +64,9 @@ def report_command(
     delivery = Delivery(**looks)
     if _from_settings("gates") and _is_snapshot(trace):
         gates = ()  # budgets of a project are for its traces
-    _check_wishes(delivery, steps, range_name, gates, baseline=baseline, junit=junit)
+    delivery.check([trace, *([baseline] if baseline else [])], junit)
+    check_read_once([trace, baseline or ""])
+    _check_wishes(steps, range_name, gates, baseline=baseline)
     from analyze.settings import Definitions
 
     definitions = Definitions(top=top)
@@ -105,18 +107,13 @@ def _is_snapshot(path: str) -> bool:
 
 
 def _check_wishes(
-    delivery: Delivery,
     steps: tuple[int | None, int | None] | None,
     range_name: str | None,
     gates: tuple[Gate, ...],
     *,
     baseline: str | None,
-    junit: str | None,
 ) -> None:
     """Refuse what cannot be served before a long file is read."""
-    delivery.check()
-    if junit is not None:
-        check_output(junit, any_suffix=True)
     if steps is not None and range_name is not None:
         raise SelectionError("Steps and a range cannot be selected together.", "Pass --steps or --range.")
     for gate in gates:

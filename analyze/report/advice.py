@@ -52,7 +52,7 @@ def _suggestion(finding: Finding) -> Suggestion:
             ("Why it costs", finding.why),
             ("Estimate", basis),
             ("Does not apply when", finding.unless),
-            ("More", finding.link),
         ),
         finding.evidence,
+        finding.link,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ BLOCK_BYTES = 1 << 20
 GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 BOMB_RATIO = 400  # traces pack to a twentieth or a fiftieth; zeros to a thousandth
 BOMB_FREE_BYTES = 1 << 28  # below it no ratio does harm
+_SPOOLED_BYTES = 1 << 26  # larger copies lie on disk
 _GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _MEMBERS_LOOKED_AT = 10_000
 _TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz")
@@ -44,7 +46,7 @@ def unpack(packed: Iterator[bytes], file: BinaryIO, name: str, cut: NoteCut, *, 
     if first.startswith(ZSTD_MAGIC):
         return _limited(*_counted(whole, lambda data: _unzstd(data, name, cut)), name, trusted=trusted)
     if first.startswith(ZIP_MAGIC):
-        inner = _unzip(file, name)
+        inner = _unzip(file if file.seekable() else _spooled(whole), name)
         for _ in packed:  # for the hash of the whole file
             pass
         return _limited(
@@ -138,6 +140,14 @@ def _unzstd(packed: Iterator[bytes], name: str, cut: NoteCut) -> Iterator[bytes]
                     yield plain
     except library.ZstdError:
         _drain(packed, cut, "the zstd data is damaged")
+
+
+def _spooled(blocks: Iterator[bytes]) -> BinaryIO:
+    """A copy of what can be read only once: an archive has to be read from its end."""
+    copy = tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES)  # noqa: SIM115 - it ends with whoever reads it
+    for block in blocks:
+        copy.write(block)
+    return copy  # type: ignore[return-value]
 
 
 def _unzip(file: BinaryIO, name: str) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
 from analyze.report.compare.stored import read_stored
 from analyze.report.report import SCHEMA_VERSION, Metric, Report
+from analyze.trace.stream import name_of
 
 _LARGEST = 2**53  # beyond it readers of JSON lose digits: 104 days in nanoseconds
 
@@ -214,7 +215,7 @@ def read_subject(path: str | Path) -> Subject | None:
     stored = read_stored(path)
     if stored is None:
         return None
-    name = Path(path).name
+    name = name_of(str(path))
     _check_kind(name, stored.parts)
     try:
         subject = msgspec.json.decode(stored.data, type=Subject)
