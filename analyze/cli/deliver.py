@@ -16,6 +16,7 @@ from analyze.errors import OutputError, SelectionError
 
 if TYPE_CHECKING:
     from analyze.blocks import Page
+    from analyze.report.redact import Redaction
     from analyze.report.to_json import AnyReport
 
 PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
@@ -33,7 +34,16 @@ class Delivery:
     ascii_only: bool
     redact: bool
     summary_github: bool
+    redact_names: bool = False
     quiet: bool = False
+
+    def redaction(self) -> Redaction | None:
+        """What is taken out of the inputs, one for all of them; None where they may be shown as they are."""
+        if not (self.redact or self.redact_names):
+            return None
+        from analyze.report.redact import Redaction
+
+        return Redaction(names=self.redact_names)
 
     def check(self, inputs: Sequence[str], junit: str | None = None) -> None:
         """Refuse what cannot be served before a long file is read.
@@ -66,7 +76,7 @@ class Delivery:
         """Write a document to its files, and print it where that is asked for or nothing was written."""
         from analyze.report import write
 
-        if self.redact:
+        if self.redact or self.redact_names:
             from analyze.report.redact import redacted
 
             report = redacted(report)

@@ -13,15 +13,18 @@ from analyze.trace.stream import is_stream, name_of
 
 if TYPE_CHECKING:
     from analyze.report.compare import Subject
+    from analyze.report.redact import Redaction
+    from analyze.snapshot import Snapshot
 
 
-def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Report:
+def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
     """The report on a trace.
 
     Args:
         path: the trace, "-" for standard input.
         wish: arguments of `build_report`.
         reading: arguments of `Trace.load`.
+        redaction: what to take out of it, None where it may be shown as it is.
 
     Raises:
         NotATraceError: the file is a report already, or no trace for other reasons.
@@ -35,16 +38,28 @@ def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Rep
         hint = f"Compare it: analyze compare {file} OTHER; or pass the trace that it was made from."
         name = name_of(path) if is_stream(path) else path
         raise NotATraceError(f"{name} is a report of {TOOL}, not a trace.", hint)
-    return build_report(Trace.load(path, **reading), **wish)
+    return _built(path, wish, reading, redaction)
 
 
-def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Subject:
+def _built(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
+    trace = Trace.load(path, **reading)
+    if redaction is None:
+        return build_report(trace, **wish)
+    from analyze.report.redact.traces import redacted_trace
+
+    name = wish.get("range")
+    wish = wish if name is None else {**wish, "range": redaction.range(name)}
+    return build_report(redacted_trace(trace, redaction), **wish)
+
+
+def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
     """One side of a comparison, from a trace or from the JSON report of one.
 
     Args:
         path: the file.
         wish: arguments of `build_report`; a JSON report has been selected already.
         reading: arguments of `Trace.load`.
+        redaction: what to take out of it, None where it may be shown as it is.
 
     Raises:
         SelectionError: a memory snapshot among traces.
@@ -54,10 +69,31 @@ def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Su
 
     found = read_subject(path)
     if found is not None:
-        return found
+        if redaction is None:
+            return found
+        from analyze.report.redact.subjects import redacted_subject
+
+        return redacted_subject(found, redaction)
     if is_snapshot(path):
         raise SelectionError(
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return subject_of(build_report(Trace.load(path, **reading), **wish))
+    return subject_of(_built(path, wish, reading, redaction))
+
+
+def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:
+    """A memory snapshot.
+
+    Args:
+        path: the file, "-" for standard input.
+        redaction: what to take out of it, None where it may be shown as it is.
+    """
+    from analyze.snapshot import Snapshot
+
+    snapshot = Snapshot.load(path)
+    if redaction is None:
+        return snapshot
+    from analyze.report.redact.snapshots import redacted_snapshot
+
+    return redacted_snapshot(snapshot, redaction)

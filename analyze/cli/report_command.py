@@ -23,6 +23,7 @@ from analyze.settings import OP_SORTS
 
 if TYPE_CHECKING:
     from analyze.report.gates import Gate
+    from analyze.report.redact import Redaction
     from analyze.report.to_json import AnyReport
     from analyze.settings import Definitions
 
@@ -75,7 +76,7 @@ def report_command(
                               ("--fail-if judges", gates)):  # fmt: skip
             if given:
                 raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
-        delivery.deliver(_snapshot_report(trace, definitions))
+        delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
     from analyze.cli.inputs import load_report, load_subject
     from analyze.metrics import OpsView
@@ -84,8 +85,9 @@ def report_command(
     wish = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
     with progress() as tell:
         reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
-        before = load_subject(baseline, wish, reading) if baseline else None
-        report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading)
+        redaction = delivery.redaction()
+        before = load_subject(baseline, wish, reading, redaction) if baseline else None
+        report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
     judged = judged_report(report, before, gates, top=top)
     delivery.deliver(judged)
     if junit is not None:
@@ -121,8 +123,9 @@ def _check_wishes(
             raise GateError(f"The gate {gate.expression!r} needs a baseline.", "Pass --baseline FILE, or --no-config.")
 
 
-def _snapshot_report(path: str, definitions: Definitions) -> AnyReport:
+def _snapshot_report(path: str, definitions: Definitions, redaction: Redaction | None) -> AnyReport:
+    from analyze.cli.inputs import load_snapshot
     from analyze.report.snapshot import build_snapshot_report
-    from analyze.snapshot import Snapshot, recorded_beside
+    from analyze.snapshot import recorded_beside
 
-    return build_snapshot_report(Snapshot.load(path), noted=recorded_beside(path), definitions=definitions)
+    return build_snapshot_report(load_snapshot(path, redaction), noted=recorded_beside(path), definitions=definitions)
