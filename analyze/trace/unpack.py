@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from analyze.errors import NotATraceError, UnreadableError
 from analyze.trace.kinds import RECORD_HINT, refuse_archive
@@ -46,7 +46,7 @@ def unpack(packed: Iterator[bytes], file: BinaryIO, name: str, cut: NoteCut, *, 
     if first.startswith(ZSTD_MAGIC):
         return _limited(*_counted(whole, lambda data: _unzstd(data, name, cut)), name, trusted=trusted)
     if first.startswith(ZIP_MAGIC):
-        inner = _unzip(file if file.seekable() else _spooled(whole), name)
+        inner = _unzip(file, name) if file.seekable() else _unzip_copy(whole, name)
         for _ in packed:  # for the hash of the whole file
             pass
         return _limited(
@@ -142,12 +142,12 @@ def _unzstd(packed: Iterator[bytes], name: str, cut: NoteCut) -> Iterator[bytes]
         _drain(packed, cut, "the zstd data is damaged")
 
 
-def _spooled(blocks: Iterator[bytes]) -> BinaryIO:
-    """A copy of what can be read only once: an archive has to be read from its end."""
-    copy = tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES)  # noqa: SIM115 - it ends with whoever reads it
-    for block in blocks:
-        copy.write(block)
-    return copy  # type: ignore[return-value]
+def _unzip_copy(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """The same of what can be read only once: an archive has to be read from its end."""
+    with tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES) as copy:
+        for block in blocks:
+            copy.write(block)
+        yield from _unzip(cast(BinaryIO, copy), name)
 
 
 def _unzip(file: BinaryIO, name: str) -> Iterator[bytes]:

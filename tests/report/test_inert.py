@@ -1,4 +1,4 @@
-"""Forty hostile strings in every text of every input: a Markdown renderer, a terminal and an XML parser are the judges."""
+"""Forty hostile strings in every text of every input, judged by a Markdown renderer, a terminal and an XML parser."""
 
 from __future__ import annotations
 
