@@ -38,6 +38,7 @@ class Rule:
         costs: the what-ifs (`metrics.savings.BUILDERS`) whose removal is its saving.
         after: what-ifs that are gone already when the saving is computed: they have the first claim on idle time that
             either could end.
+        roots: rules whose finding comes before this one where both claim the same time: they name its cause.
         idle: the cost is idle time: it is not judged where the records are in doubt, and never more than there is.
         bound: the saving is an upper bound.
     """
@@ -56,6 +57,7 @@ class Rule:
     of: str = "window"
     costs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
     idle: bool = False
     bound: bool = True
 
@@ -119,7 +121,7 @@ class Case:
         ns = min(savings.saved_ns(*rule.costs, after=rule.after), most_ns)
         share = self.share(ns)
         if share < self.limit(rule):
-            return Passed(rule.id, f"would save {percent(share)} of the window")
+            return Passed(rule.id, f"would save {percent(share)} of the window", below_limit=True)
         basis = rule.measured
         freely = savings.saved_ns(*rule.costs, after=(*rule.after, *_FREELY)) if rule.costs != _FREELY else ns
         if not rule.idle and freely > _HELD_BACK * ns:

@@ -39,4 +39,13 @@ RULE = Rule(
     idle=True,
     costs=("launches",),
     after=("input", "python", "allocations"),
+    roots=(
+        "sync-stall",
+        "iteration-sync",
+        "pageable-copy",
+        "input-wait",
+        "allocator-stall",
+        "warm-up",
+        "profiler-overhead",
+    ),
 )
