@@ -262,7 +262,7 @@ def test_empty_cache_in_every_step(shared: Path) -> None:
     assert state_of(report, "allocator") == 30_400
     assert [f.id for f in report.diagnosis.findings] == ["allocator-stall"]
     assert report.verdict.sentences[1].startswith(
-        "19.0% of the window (76.0% of the idle time) is the host inside cuda"
+        "19.0% of the window (76.0% of the idle time) is the host inside the driver"
     )
 
 

@@ -67,7 +67,7 @@ STATES = (
     State(
         id="allocator",
         label="Idle: allocator",
-        cause="the host inside cudaMalloc, cudaFree and the like",
+        cause="the host inside the driver's allocator, getting memory or giving it back",
         verdict="allocator-bound",
     ),
     State(
@@ -79,7 +79,7 @@ STATES = (
     State(
         id="first-use",
         label="Idle: first use",
-        cause="start-up, module load, launch calls over 1 ms",
+        cause="start-up, and launch calls over 1 ms: module load or compilation",
         verdict="first-use",
     ),
     State(id="capture", label="Idle: graph capture", cause="the host capturing a graph", verdict="first-use"),

@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from analyze.metrics.first_use import ALLOCATION, KINDS, first_use_rows
+from analyze.metrics.first_use import KINDS, allocations, first_use_rows
 from analyze.settings import Definitions
 from analyze.timeline import Host, Intervals, complement, engine_threads, join, spans
 from analyze.timeline.intervals import NOTHING, Int64
-from analyze.trace import Trace, matching, timed_rows
+from analyze.trace import Trace
 
 CAUSES = ("compilation_ns", "capture_ns", "first_use_ns", "allocator_ns", "pause_ns", "sync_ns")
 _HOST_PARTS = ("host_op_ns", "host_other_ns", "host_runtime_ns")
@@ -74,8 +74,7 @@ def add_causes(trace: Trace, host: Host, gaps: list[pl.DataFrame], definitions: 
     """
     long_ns = definitions.long_gap_ns
     first_use, engine = first_use_rows(trace, host, long_ns), find_engine(trace)
-    calls = timed_rows(trace.runtime)
-    allocating = calls.filter(matching(calls["name"], ALLOCATION))
+    allocating = allocations(trace)
     sets: dict[int, list[Intervals]] = {}
 
     def of_thread(thread: int) -> list[Intervals]:

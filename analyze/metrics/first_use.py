@@ -15,6 +15,8 @@ ALLOCATION = (
 COMPILING = r"dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark|async_compile\.wait"
 CAPTURING = "graph capture"
 _CREATION = r"^(cuda|hip)(StreamCreate|EventCreate|SetDevice)|^cu(CtxCreate|ModuleLoad|LibraryLoad|StreamCreate)"
+_GIVES_BACK = r"Free|Unmap|Release"
+_FILLING = 4  # times as many calls, or as much time: what is given back, or got later, hardly counts
 _START_UP_NS = 100_000_000  # no call that only gets memory or makes a stream takes so long
 _LAZY = ("Lazy Function Loading", "Runtime Triggered Module Loading")
 _CAPTURE, _CAPTURED = r"^(cuda|hip|cu)StreamBeginCapture", r"^(cuda|hip|cu)StreamEndCapture"
@@ -35,8 +37,8 @@ def first_use_rows(trace: Trace, host: Host, long_ns: int) -> pl.DataFrame:
     recording = host.profiler.covered_within(start, start + calls["dur_ns"].to_numpy())
     long = calls["dur_ns"] - pl.Series(recording, dtype=pl.Int64) > long_ns
     launching = calls.filter(matching(calls["name"], LAUNCH_CALL) & long)
-    starting = calls.filter(matching(calls["name"], f"{ALLOCATION}|{_CREATION}"))
-    starting = starting.filter(starts_up(trace, starting))
+    creating = calls.filter(matching(calls["name"], _CREATION))
+    starting = pl.concat([creating.filter(_starts_up(trace, creating)), _allocations(trace, at_first=True)])
     lazy = timed_rows(trace.overhead).filter(pl.col("name").cast(pl.String).is_in(_LAZY))
     lazy = lazy.with_columns(thread=pl.lit(0, pl.UInt32))
     ranges = timed_rows(trace.ranges)
@@ -77,7 +79,35 @@ def captures(calls: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rows.select(*_COLUMNS) for rows in (whole, made)])
 
 
-def starts_up(trace: Trace, calls: pl.DataFrame) -> pl.Series:
+def allocations(trace: Trace) -> pl.DataFrame:
+    """Calls that get memory from the driver or give it back, but for what belongs to first use."""
+    return _allocations(trace, at_first=False)
+
+
+def _allocations(trace: Trace, *, at_first: bool) -> pl.DataFrame:
+    """Calls of the driver's allocator: those of first use, or the others.
+
+    To first use belong calls that start up the driver or a library, and all of them where the cache only fills: hardly
+    anything is given back, and with several steps, hardly anything is got after the first.
+    """
+    calls = timed_rows(trace.runtime)
+    calls = calls.filter(matching(calls["name"], ALLOCATION))
+    first = _starts_up(trace, calls) | pl.repeat(_fills(trace, calls), calls.height, dtype=pl.Boolean, eager=True)
+    return calls.filter(first == at_first)
+
+
+def _fills(trace: Trace, calls: pl.DataFrame) -> bool:
+    """Whether calls of the allocator only fill its cache."""
+    if int(matching(calls["name"], _GIVES_BACK).sum()) * _FILLING > calls.height:
+        return False
+    steps = trace.steps
+    if steps.height < 2:
+        return True
+    later = calls.filter(pl.col("start_ns") >= steps["end_ns"][0])
+    return int(later["dur_ns"].sum()) * _FILLING <= int(calls["dur_ns"].sum())
+
+
+def _starts_up(trace: Trace, calls: pl.DataFrame) -> pl.Series:
     """Calls that take so long, beyond what the devices run meanwhile, that they start up the driver or a library."""
     start, dur = calls["start_ns"].to_numpy(), calls["dur_ns"].to_numpy()
     return pl.Series(dur - _working(trace).covered_within(start, start + dur) > _START_UP_NS, dtype=pl.Boolean)

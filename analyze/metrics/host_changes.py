@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from analyze.metrics.first_use import ALLOCATION, starts_up
+from analyze.metrics.first_use import allocations as driver_allocations
 from analyze.metrics.frames import own_frames
 from analyze.metrics.launches import LAUNCH_CALL
 from analyze.metrics.loading import measure_loading
@@ -116,10 +116,8 @@ def launch_work(bench: Bench) -> Scenario | None:
 
 
 def allocations(bench: Bench) -> Scenario | None:
-    """Calls that get memory from the driver or give it back; start-up inside them is first use."""
-    runtime = timed_rows(bench.trace.runtime)
-    calls = runtime.filter(matching(runtime["name"], ALLOCATION))
-    calls = calls.filter(~starts_up(bench.trace, calls))
+    """Calls that get memory from the driver or give it back; start-up, and a cache that only fills, is first use."""
+    calls = driver_allocations(bench.trace)
     found = _of_calls(bench, calls)
     return replace(found, origin=allocation_origin(bench, calls)) if found else None
 

@@ -185,3 +185,27 @@ def test_custom_functions_record_no_graph(plain: int, told: bool, tmp_path: Path
             number += at or (turn < plain)
         builder.run("own", (20 * turn + 11, 4), (30 + 100 * turn, 99))
     assert ("training-mode" in found(judged(builder, tmp_path))) is told
+
+
+@pytest.mark.parametrize(
+    ("frees", "steps", "word"), [(1, 0, "first-use"), (3, 0, "allocator"), (0, 1, "first-use"), (0, 4, "allocator")]
+)
+def test_a_cache_that_only_fills_is_first_use(frees: int, steps: int, word: str, tmp_path: Path) -> None:
+    """Calls of cudaMalloc, 1,000 us each, two a step: in the first of four steps, or in all; some are cudaFree."""
+    builder, calls = TraceBuilder().run(GEMM, (0, 2), (3, 4)), 0
+    for number in range(4):
+        now = 4_000 * number
+        if steps:
+            builder.step(number, now, 3_990)
+        for turn in range(2):
+            builder.op("aten::empty", now + 10 + 1_100 * turn, 1_020)
+            name = "cudaFree" if calls >= 8 - frees else "cudaMalloc"
+            if number < steps or not steps:
+                builder.api(name, now + 15 + 1_100 * turn, 1_000)
+            calls += 1
+        builder.run(GEMM, (now + 2_300, 5), (now + 2_310, 1_000))
+    report = judged(builder, tmp_path)
+    rule = {"first-use": "warm-up", "allocator": "allocator-stall"}[word]
+    assert rule in found(report)
+    assert not {"warm-up", "allocator-stall"} - {rule} & set(found(report))
+    assert states(report)[word] == 2_000 * (1 if steps == 1 else 4)

@@ -80,7 +80,8 @@ def _pause(case: Case, cost: Cost) -> Finding:
     if rare:
         seen += " A pause of single steps can be Python's garbage collector."
     title = f"{'One host pause' if scenario.count == 1 else f'{scenario.count:,} host pauses'} outside ops"
-    finding = case.finding(RULE, cost, title + where, seen, change=_LOOK if rare else _ELSEWHERE_UNKNOWN)
+    title += where or ": Python, or unrecorded"
+    finding = case.finding(RULE, cost, title, seen, change=_LOOK if rare else _ELSEWHERE_UNKNOWN)
     return replace(finding, unless=_OTHERS)
 
 

@@ -16,7 +16,7 @@ def tell(case: Case, cost: Cost) -> Finding:
     worst = cost.scenario.places[0]
     if cost.scenario.origin:
         return _compiles(case, cost)
-    what = plural(cost.scenario.count, "long call, module load or compilation", _MANY)
+    what = plural(cost.scenario.count, "call, module load or compilation of first use", _MANY)
     seen = f"{what}: {duration(cost.scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
     return case.finding(RULE, cost, f"Warm-up is in the window: {culprit(worst.name)}", seen)
 
@@ -40,7 +40,7 @@ _STOP = (
     "warm-up steps before recording"
 )
 _ONCE = "All shapes have been met after that: then it happens once, and only the recording is slower."
-_MANY = "long calls, module loads or compilations"
+_MANY = "calls, module loads or compilations of first use"
 
 RULE = Rule(
     id="warm-up",
@@ -55,7 +55,8 @@ RULE = Rule(
     unless="Start-up is what is to be measured.",
     measured=(
         "Replay without launch calls over 1 ms, lazy loading, compilation, graph capture, and calls that take over "
-        "100 ms to get memory or make a stream."
+        "100 ms to get memory or make a stream. Where hardly anything is given back, the allocator's cache only fills: "
+        "then its calls are gone too."
     ),
     link="https://docs.pytorch.org/docs/stable/profiler.html",
     tell=tell,
