@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analyze.timeline.autograd import engine_threads
 from analyze.timeline.host import Host
 from analyze.timeline.intervals import Int64
 from analyze.timeline.threads import group_threads
@@ -111,7 +112,8 @@ class Schedule:
 def build_schedule(trace: Trace, host: Host) -> Schedule:
     """The graph of a trace, over all of its devices and threads."""
     rows = trace.activities.filter("timed")
-    threads = group_threads(host, trace.threads, rows["launch_thread"].drop_nulls(), host.waits["thread"])
+    launching, blocking, engine = rows["launch_thread"].drop_nulls(), host.waits["thread"], engine_threads(trace)
+    threads = group_threads(host, trace.threads, launching, blocking, engine=engine)
     processes = trace.threads["process"].cast(pl.String).fill_null("").gather(host.waits["thread"])
     calls, launch = _calls(rows, host.waits.with_columns(process=processes), threads)
     work, gap, latency = _work(rows, launch, calls)
