@@ -26,6 +26,12 @@ def culprit(name: str) -> str:
     return (word or "work")[:_LONGEST]
 
 
+def last_part(name: str) -> str:
+    """What a name that is too long for a title ends in: of `ddp.reducer::copy_bucket_to_grad` the function."""
+    plain = "::" in name and "<" not in name and "(" not in name
+    return name.rpartition("::")[2] or name if plain and len(name) > _LONGEST else name
+
+
 def is_frame(names: tuple[str, ...]) -> bool:
     """Whether the evidence of a gap is Python frames rather than an op or a range."""
     return any(_FRAME.match(name) for name in names)

@@ -1,4 +1,4 @@
-"""What the device could spare: precision, unfused attention, chains, casts, communication, dropout, short kernels."""
+"""What the device could spare: precision, unfused attention, chains, casts, dropout, short kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from analyze.metrics.fusion import casts, chain_links
 from analyze.metrics.precision import lacks, with_precision
-from analyze.metrics.scenario import INBOUND, NOTHING_FASTER, Bench, Scenario, of_activities
+from analyze.metrics.scenario import NOTHING_FASTER, Bench, Scenario, of_activities
 from analyze.metrics.symptoms import has_backward
 from analyze.timeline import Change
 from analyze.timeline.schedule import NONE
@@ -22,7 +22,6 @@ _CONVOLVES = (pl.col("category") == "convolution") | (pl.col("op_category").cast
     value=False
 )
 _TERA = 10**12
-_ENOUGH_STEPS = 3  # to tell a collective's own time from its wait
 _HALF = ("bf16", "fp16")
 
 
@@ -122,46 +121,6 @@ def autocast_casts(bench: Bench) -> Scenario | None:
     """Kernels that change types for autocast."""
     rows = bench.rows.with_columns(cast=casts(bench.trace, bench.work)).filter(pl.col("cast") == "autocast")
     return of_activities(rows, bench.without(rows))
-
-
-def communication(bench: Bench) -> Scenario | None:
-    """Collectives, hidden behind computation as a whole."""
-    rows = bench.rows.filter(pl.col("category") == "communication")
-    return of_activities(rows, bench.shortened(rows))
-
-
-def inbound_copies(bench: Bench) -> Scenario | None:
-    """Copies to the device, hidden behind computation.
-
-    Computation can hide no more than it lasts: where the copies take longer, the longest of them stay as they are.
-    """
-    kernels = bench.rows.filter(pl.col("kind") == "kernel")
-    inbound = (pl.col("kind") == "memcpy") & pl.col("name").str.contains(INBOUND)
-    rows = bench.rows.filter(inbound & (pl.col("dur_ns") > 0)).sort("dur_ns")
-    hidden = rows.filter(pl.col("dur_ns").cum_sum() <= int(kernels["dur_ns"].sum()))
-    return of_activities(hidden, bench.shortened(hidden))
-
-
-def collective_waits(bench: Bench) -> Scenario | None:
-    """Collectives that last longer in some steps than in others: at the time of their shortest step.
-
-    The k-th launch of one collective is the same message in every step; what it lasts beyond its shortest time is
-    waiting for another rank.
-    """
-    steps = bench.trace.steps
-    rows = bench.rows.filter((pl.col("category") == "communication") & pl.col("launch_start_ns").is_not_null())
-    if steps.height < _ENOUGH_STEPS or not rows.height:
-        return None
-    at = np.searchsorted(steps["start_ns"].to_numpy(), rows["launch_start_ns"].to_numpy(), side="right") - 1
-    rows = rows.with_columns(step=pl.Series(at)).filter(pl.col("step") >= 0)
-    rows = rows.with_columns(turn=pl.int_range(pl.len()).over("device", "name", "step"))
-    rows = rows.with_columns(
-        own_ns=pl.col("dur_ns").min().over("device", "name", "turn"),
-        seen=pl.len().over("device", "name", "turn"),
-    )
-    waited = rows.filter((pl.col("seen") >= _ENOUGH_STEPS) & (pl.col("dur_ns") > pl.col("own_ns")))
-    told = waited.with_columns(dur_ns=pl.col("dur_ns") - pl.col("own_ns"))
-    return of_activities(told, bench.shortened(waited, waited["own_ns"].to_numpy()))
 
 
 def dropout(bench: Bench) -> Scenario | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from analyze.metrics import device_changes, host_changes
+from analyze.metrics import collective_changes, copy_changes, device_changes, host_changes
 from analyze.metrics.scenario import Bench, Builder, Scenario
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
 from analyze.timeline.intervals import Int64
@@ -34,9 +34,12 @@ BUILDERS: dict[str, Builder] = {
     "attention": device_changes.unfused_attention,
     "chains": device_changes.fusible_chains,
     "casts": device_changes.autocast_casts,
-    "inbound-copies": device_changes.inbound_copies,
-    "communication": device_changes.communication,
-    "collective-waits": device_changes.collective_waits,
+    "inbound-copies": copy_changes.inbound_copies,
+    "copies-inside": copy_changes.copies_inside,
+    "layout": copy_changes.layout_changes,
+    "communication": collective_changes.communication,
+    "collective-latency": collective_changes.collective_latency,
+    "collective-waits": collective_changes.collective_waits,
     "dropout": device_changes.dropout,
     "short-kernels": device_changes.short_kernels,
 }

@@ -55,6 +55,7 @@ class Scenario:
         note: what the new times rest on, where they are not zero.
         precision: what products would run in, where that is the change; `NOTHING_FASTER` where the GPU has nothing.
         units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
+        kind: of collectives, the kind with most time.
     """
 
     change: Change
@@ -64,6 +65,7 @@ class Scenario:
     note: str = ""
     precision: str = ""
     units: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
