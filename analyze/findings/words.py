@@ -19,11 +19,11 @@ _FRAME = re.compile(r"^.*\(\d+\): (\S+)")
 _WORTH_A_REMARK = 0.10  # of activity time: time in slow products that is told though their saving is not known
 
 
-def culprit(name: str) -> str:
+def culprit(name: str, longest: int = _LONGEST) -> str:
     """A name as one word of a title: of a Python frame its function, of a kernel what stands before its parameters."""
     found = _FRAME.match(name)
     word = found.group(1) if found else re.split(r"[\s(<]", name.removeprefix("void ").strip(), maxsplit=1)[0]
-    return (word or "work")[:_LONGEST]
+    return (word or "work")[:longest]
 
 
 def last_part(name: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.fusion import casts, chain_links
+from analyze.metrics.host_changes import launch_work
 from analyze.metrics.precision import lacks, with_precision
 from analyze.metrics.scenario import NOTHING_FASTER, Bench, Scenario, of_activities
 from analyze.metrics.symptoms import has_backward
@@ -114,7 +115,8 @@ def fusible_chains(bench: Bench) -> Scenario | None:
     longest = links.with_columns(rank=pl.col("dur_ns").rank("ordinal", descending=True).over("run"))
     gone = longest.filter(pl.col("rank") > 1)
     scenario = of_activities(links, bench.without(gone))
-    return scenario and replace(scenario, count=int(links["run"].n_unique()))
+    dispatch = bench.dispatch(links, links["dur_ns"])
+    return scenario and replace(scenario, count=int(links["run"].n_unique()), dispatch=dispatch)
 
 
 def autocast_casts(bench: Bench) -> Scenario | None:
@@ -141,4 +143,17 @@ def short_kernels(bench: Bench) -> Scenario | None:
     rows = bench.rows.filter(pl.Series(follows).gather(bench.rows["at"])) if bench.rows.height else bench.rows
     at = rows["at"].to_numpy()
     rest = np.maximum(work.gap_ns[at] - bench.schedule.device_gap_ns, 0)
-    return of_activities(rows, Change(gaps=dict(zip(at.tolist(), rest.tolist(), strict=True))))
+    found = of_activities(rows, Change(gaps=dict(zip(at.tolist(), rest.tolist(), strict=True))))
+    return found and replace(found, dispatch=bench.dispatch(rows, pl.Series(work.gap_ns[at] - rest)))
+
+
+def launches(bench: Bench) -> Scenario | None:
+    """What `launch_work` removes, with how the activities came that end the gaps of their devices."""
+    found = launch_work(bench)
+    if found is None:
+        return None
+    rows = bench.rows.sort("device", "start_ns", maintain_order=True)
+    reach = pl.col("end_ns").cum_max().shift().over("device")
+    idle = rows.select(idle=(pl.col("start_ns") - reach).clip(0).fill_null(0))["idle"]
+    short = idle.clip(0, bench.definitions.long_gap_ns)
+    return replace(found, dispatch=bench.dispatch(rows, short))

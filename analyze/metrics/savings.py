@@ -24,7 +24,7 @@ BUILDERS: dict[str, Builder] = {
     "copies": lambda bench: host_changes.waits(bench, "copy"),
     "waits": lambda bench: host_changes.waits(bench, "op"),
     "explicit-waits": lambda bench: host_changes.waits(bench, "explicit"),
-    "launches": host_changes.launch_work,
+    "launches": device_changes.launches,
     "allocations": host_changes.allocations,
     "first-use": host_changes.first_use,
     "profiler": host_changes.profiler_time,

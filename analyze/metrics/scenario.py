@@ -11,6 +11,7 @@ import polars as pl
 
 from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
+from analyze.metrics.dispatch import Dispatch, dispatch_of
 from analyze.metrics.first_use import first_use_rows
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
@@ -56,6 +57,7 @@ class Scenario:
         precision: what products would run in, where that is the change; `NOTHING_FASTER` where the GPU has nothing.
         units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
         kind: of collectives, the kind with most time.
+        dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.
     """
 
     change: Change
@@ -66,6 +68,7 @@ class Scenario:
     precision: str = ""
     units: str = ""
     kind: str = ""
+    dispatch: Dispatch | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,10 @@ class Bench:
                 lies = inside.covered_within(start, start + dur) == dur
                 at_once |= dict.fromkeys(mine.filter(pl.Series(lies, dtype=pl.Boolean))["row"].to_list(), 0)
         return Change(host={c: union(*_ends(sets)) for c, sets in chains.items()}, at_once=at_once)
+
+    def dispatch(self, rows: pl.DataFrame, weight: pl.Series) -> Dispatch | None:
+        """What of some activities is compiled or in a graph, each by its weight."""
+        return dispatch_of(self.trace, self.work, rows["at"], weight)
 
     def shortened(self, rows: pl.DataFrame, new_ns: Int64 | None = None) -> Change:
         """Activities with new durations, none at all where not given."""
