@@ -1,4 +1,4 @@
-"""What the device could spare: precision, unfused attention, chains, casts, dropout, short kernels."""
+"""What the device could spare: precision, chains, casts, dropout, short kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from analyze.timeline import Change
 from analyze.timeline.schedule import NONE
 
 _PRODUCTS = ("gemm", "convolution")
-_BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
-_BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
 # By the kernel, or by the op that launched a plain GEMM: the switches and libraries are those of convolutions.
 _CONVOLVES = (pl.col("category") == "convolution") | (pl.col("op_category").cast(pl.String) == "convolution").fill_null(
     value=False
@@ -78,33 +76,6 @@ def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> 
     scenario = of_activities(rows, change, note)
     units = bench.abilities.units if bench.abilities else ""
     return scenario and replace(scenario, precision=better or "", units=units)
-
-
-def unfused_attention(bench: Bench) -> Scenario | None:
-    """Softmax, masks and scaling of attention that is not fused; its products stay."""
-    rows = bench.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
-    gone = rows.filter(pl.col("category").is_in(_BETWEEN))
-    if not {"softmax", "gemm"} <= set(rows["category"]):
-        gone = gone.clear()
-    gone = pl.concat([gone, _attention_by_hand(bench.rows)]).unique("at", keep="first", maintain_order=True)
-    return of_activities(gone, bench.without(gone))
-
-
-def _attention_by_hand(rows: pl.DataFrame) -> pl.DataFrame:
-    """What runs on a stream between two batched products, where a softmax is among it and no other work.
-
-    That is attention, whatever the module or the function around it is called.
-    """
-    kernels = rows.filter(pl.col("kind") == "kernel").sort("device", "stream", "start_ns", maintain_order=True)
-    batched = (pl.col("category") == "gemm") & pl.col("op").fill_null("").is_in(_BATCHED)
-    between = pl.col("category").is_in(_BETWEEN)
-    stream = ("device", "stream")
-    runs = kernels.with_columns(run=(~between).cum_sum().over(stream), batched=batched)
-    ends = runs.filter(~between)
-    closed = pl.col("batched") & pl.col("batched").shift(-1).over(stream).fill_null(value=False)
-    inside = runs.filter(between).join(ends.filter(closed), on=[*stream, "run"], how="semi")
-    soft = (pl.col("category") == "softmax").any().over(*stream, "run")
-    return inside.filter(soft).select(rows.columns)
 
 
 def fusible_chains(bench: Bench) -> Scenario | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from analyze.metrics import collective_changes, copy_changes, device_changes, host_changes
+from analyze.metrics import attention, collective_changes, copy_changes, device_changes, host_changes
 from analyze.metrics.scenario import Bench, Builder, Scenario
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
 from analyze.timeline.intervals import Int64
@@ -31,7 +31,7 @@ BUILDERS: dict[str, Builder] = {
     "fp32-products": device_changes.fp32_products,
     "fp32-convolutions": device_changes.fp32_convolutions,
     "asked-precision": device_changes.asked_precision,
-    "attention": device_changes.unfused_attention,
+    "attention": attention.unfused_attention,
     "chains": device_changes.fusible_chains,
     "casts": device_changes.autocast_casts,
     "inbound-copies": copy_changes.inbound_copies,

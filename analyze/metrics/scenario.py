@@ -13,6 +13,7 @@ from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
 from analyze.metrics.dispatch import Dispatch, dispatch_of
 from analyze.metrics.first_use import first_use_rows
+from analyze.metrics.sdpa import MathAttention
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
 from analyze.timeline.calls import OP
@@ -58,6 +59,7 @@ class Scenario:
         units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
         kind: of collectives, the kind with most time.
         dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.
+        sdpa: of attention, what PyTorch's own function was given where it ran unfused, None where it did not.
     """
 
     change: Change
@@ -69,6 +71,7 @@ class Scenario:
     units: str = ""
     kind: str = ""
     dispatch: Dispatch | None = None
+    sdpa: MathAttention | None = None
 
 
 @dataclass(frozen=True)
