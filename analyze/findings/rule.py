@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed, Saving, Severity, Unmeasured
+from analyze.findings.rocm import in_words_of_rocm
+from analyze.gpus import is_amd
 from analyze.metrics import DeviceTime, Measures
 from analyze.metrics.savings import DOUBTED, WITHHELD
 from analyze.metrics.scenario import Place, Scenario
@@ -66,7 +68,11 @@ class Rule:
     bound: bool = True
 
     def judge(self, case: Case) -> Outcome:
-        """The outcome of the rule in a case."""
+        """The outcome of the rule in a case, in the words of its platform."""
+        outcome = self._judged(case)
+        return in_words_of_rocm(outcome) if case.rocm else outcome
+
+    def _judged(self, case: Case) -> Outcome:
         if self.check is not None:
             return self.check(case)
         assert self.tell is not None, "a rule tells its cost or checks its case"
@@ -98,6 +104,12 @@ class Case:
     device: DeviceTime
     doubt: str
     limits: Mapping[str, float]
+
+    @property
+    def rocm(self) -> bool:
+        """The run is one of ROCm: an AMD device, or calls of HIP."""
+        api = self.measures.launches.api_calls
+        return is_amd(self.device.name) or any(call.name.startswith("hip") for call in api)
 
     def limit(self, rule: Rule) -> float:
         """The rule's limit in this case."""

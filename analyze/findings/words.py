@@ -20,11 +20,17 @@ _SEVERAL = 2
 _WORTH_A_REMARK = 0.10  # of activity time: time in slow products that is told though their saving is not known
 
 
-def culprit(name: str) -> str:
+def culprit(name: str, longest: int = _LONGEST) -> str:
     """A name as one word of a title: of a Python frame its function, of a kernel what stands before its parameters."""
     found = _FRAME.match(name)
     word = found.group(1) if found else re.split(r"[\s(<]", name.removeprefix("void ").strip(), maxsplit=1)[0]
-    return (word or "work")[:_LONGEST]
+    return (word or "work")[:longest]
+
+
+def last_part(name: str) -> str:
+    """What a name that is too long for a title ends in: of `ddp.reducer::copy_bucket_to_grad` the function."""
+    plain = "::" in name and "<" not in name and "(" not in name
+    return name.rpartition("::")[2] or name if plain and len(name) > _LONGEST else name
 
 
 def is_frame(names: tuple[str, ...]) -> bool:

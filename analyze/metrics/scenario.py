@@ -12,7 +12,9 @@ import polars as pl
 from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
 from analyze.metrics.causes import Engine, find_engine
+from analyze.metrics.dispatch import Dispatch, dispatch_of
 from analyze.metrics.first_use import first_use_rows
+from analyze.metrics.sdpa import MathAttention
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
 from analyze.timeline.calls import OP
@@ -77,6 +79,9 @@ class Scenario:
         steps: names of the steps in which it arises, in order; empty outside steps.
         origin: what most of it comes from, where the records say: compilation, recompilation or empty_cache.
         loading: of input, how the workers of the loader are waited for; None where it is loaded on the thread itself.
+        kind: of collectives, the kind with most time.
+        dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.
+        sdpa: of attention, what PyTorch's own function was given where it ran unfused, None where it did not.
     """
 
     change: Change
@@ -89,6 +94,9 @@ class Scenario:
     steps: tuple[str, ...] = ()
     origin: str = ""
     loading: Loading | None = None
+    kind: str = ""
+    dispatch: Dispatch | None = None
+    sdpa: MathAttention | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +210,10 @@ class Bench:
                 lies = inside.covered_within(start, start + dur) == dur
                 at_once |= dict.fromkeys(mine.filter(pl.Series(lies, dtype=pl.Boolean))["row"].to_list(), 0)
         return Change(host={c: union(*_ends(sets)) for c, sets in chains.items()}, at_once=at_once)
+
+    def dispatch(self, rows: pl.DataFrame, weight: pl.Series) -> Dispatch | None:
+        """What of some activities is compiled or in a graph, each by its weight."""
+        return dispatch_of(self.trace, self.work, rows["at"], weight)
 
     def shortened(self, rows: pl.DataFrame, new_ns: Int64 | None = None) -> Change:
         """Activities with new durations, none at all where not given."""

@@ -16,7 +16,7 @@ import polars as pl
 from analyze import schema
 from analyze.trace.classes import Row, activity_kind
 from analyze.trace.clock import NULL, to_ns
-from analyze.trace.decode import Event
+from analyze.trace.decode import NO_ARGS, Args, Event
 
 NO_TEXT = 0
 _NO_RAW = msgspec.Raw(b"")
@@ -241,6 +241,23 @@ def _fill_activities(tables: Tables, table: Table, events: list[Event], start: a
         table.ints[name].extend(ints([getattr(a, name) for a in args]))
     table.codes["grid"].extend(tables.raw([a.grid for a in args]))
     table.codes["block"].extend(tables.raw([a.block for a in args]))
+    _fill_collectives(tables, table, args)
+
+
+def _fill_collectives(tables: Tables, table: Table, args: list[Args]) -> None:
+    """What a process group wrote on its kernels; few pieces of few files hold any."""
+    if any(a.collective is not None for a in args):
+        named = [a if a.collective is not None else NO_ARGS for a in args]
+        for name in _COLLECTIVE_TEXTS:
+            values = [getattr(a, name) for a in named]
+            table.codes[name].extend([NO_TEXT if v is None else tables.texts[str(v)] for v in values])
+        for name in _COLLECTIVE_NUMBERS:
+            table.ints[name].extend(ints([getattr(a, name) for a in named]))
+        return
+    for name in _COLLECTIVE_TEXTS:
+        table.codes[name].extend(array("I", [NO_TEXT]) * len(args))
+    for name in _COLLECTIVE_NUMBERS:
+        table.ints[name].extend(array("q", [NULL]) * len(args))
 
 
 def _fill_frames(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
@@ -258,6 +275,8 @@ def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array
         table.ints[name].extend(ints([getattr(a, source) for a in args]))
 
 
+_COLLECTIVE_TEXTS = ("collective", "element_type")
+_COLLECTIVE_NUMBERS = ("in_elements", "out_elements")
 _MEMORY_ARGS = {
     "size_bytes": "memory_bytes",
     "address": "address",

@@ -44,6 +44,10 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     reserved_bytes: Any = msgspec.field(default=NULL, name="Total Reserved")
     device_type: Any = msgspec.field(default=NULL, name="Device Type")
     device_index: Any = msgspec.field(default=NULL, name="Device Id")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    in_elements: Any = msgspec.field(default=NULL, name="In msg nelems")
+    out_elements: Any = msgspec.field(default=NULL, name="Out msg nelems")
+    element_type: Any = msgspec.field(default=None, name="dtype")
     label: Any = msgspec.field(default=None, name="name")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analyze.findings.eager import launch_change
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.states import window_states
@@ -19,7 +20,8 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"{plural(launches.calls, 'launch', 'launches')}, one every {duration(per_launch)}, of work that takes "
         f"{duration(case.device.activity_sum_ns // max(case.device.activities, 1))} on average."
     )
-    return case.finding(RULE, cost, f"Host too slow for {plural(launches.calls, 'launch', 'launches')}", seen)
+    title = f"Host too slow for {plural(launches.calls, 'launch', 'launches')}"
+    return case.finding(RULE, cost, title, seen, change=launch_change(RULE.fix, cost.scenario.dispatch))
 
 
 RULE = Rule(
