@@ -117,8 +117,7 @@ class Measures:
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
     """Take all measures of a trace, or of a part of it; raises `SelectionError` where there is no such part."""
     selection = select(trace, wish)
-    within, guard = selection.host_interval, Guard()
-    make = guard.make
+    within, make = selection.host_interval, (guard := Guard()).make
     host = make("host-states", lambda: Host(trace))
     lines = make("timelines", lambda: device_timelines(trace.activities, selection.activities))
     parts = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])

@@ -95,6 +95,4 @@ def test_no_upper_bound_is_below_the_ledgers_own_figure(path: Path) -> None:
     device = headline(measures.devices)
     if device is None:
         return
-    savings = measures.savings
-    assert savings.saved_ns("input") >= device.idle["host_data_loading_ns"]
-    assert savings.saved_ns("waits", "explicit-waits", "copies") >= device.idle["host_sync_ns"]
+    assert measures.savings.saved_ns("input") >= device.idle["host_data_loading_ns"]
