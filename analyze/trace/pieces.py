@@ -18,6 +18,7 @@ PIECE_BYTES = 1 << 18
 HEAD_LIMIT_BYTES = 1 << 26
 EVENT_LIMIT_BYTES = 1 << 28  # no event is longer; a stretch of it without a separator is no list of events
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:\{\s*"traceEvents"\s*:\s*)?\[')
+_FILLED = re.compile(_EVENTS.pattern + rb"(?=\s*[^\s\]])")  # an empty list is passed over as long as there is another
 _SEPARATOR = re.compile(rb"\}(\s*,\s*)\{")
 _SAMPLE_BYTES = 1 << 16
 _PATIENCE_BYTES = 1 << 23  # a stretch of it without the known separator: the layout has changed
@@ -90,7 +91,10 @@ def _after_head(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
         if len(head) > HEAD_LIMIT_BYTES:
             raise DamagedTraceError(f"{layout.name} has no events in its first 64 MiB.", "Export the trace again.")
     else:
-        raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
+        empty = _EVENTS.search(head)
+        if empty is None:
+            raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
+        layout.head, body = bytes(head[: empty.end()]), bytes(head[empty.end() :])
     yield body
     yield from blocks
 
@@ -103,7 +107,7 @@ def _begin_of_events(head: bytearray, layout: Layout) -> int:
         if bytes(head[begin:].lstrip()[:1]) not in (b"{", b"]", b""):
             raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
         return begin
-    match = _EVENTS.search(head)
+    match = _FILLED.search(head)
     return match.end() if match else 0
 
 

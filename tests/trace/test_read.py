@@ -386,7 +386,8 @@ def test_old_and_odd_rows(tmp_path: Path) -> None:
     assert found["last"]["external_id"] == -1, "unsigned ids keep their bits"
     assert found["last"]["correlation"] is None
     assert trace.runtime["external_id"].to_list() == [12]
-    assert [(n.id, n.count) for n in trace.notices] == [("events-lost", 1)]
+    assert [(n.id, n.count) for n in trace.notices] == [("events-lost", 1), ("odd-values", 2)]
+    assert "correlation (1, such as a number of 71 bits), dur below 0 (1, such as -4.0)" in trace.notices[1].text
 
 
 def test_absolute_times_with_fractions_are_exact(tmp_path: Path) -> None:
