@@ -10,13 +10,13 @@ import polars as pl
 
 from analyze.notes import Notice
 from analyze.trace.part import Part
-from analyze.trace.rest import MOST_LISTS
+from analyze.trace.rest import MOST_LISTS, Rest
 from analyze.trace.sorting import COUNTER_RANGES, WAITS
 from analyze.units import plural
 
 _LISTED = 3
 _SHOWN = 40
-_NO_TIME = "without a time"
+FURTHER = "in further lists"
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,18 @@ class Account:
     lost: Mapping[str, int]
 
 
-def account_for(frames: Mapping[str, pl.DataFrame], part: Part, homeless: int) -> Account:
+def account_for(frames: Mapping[str, pl.DataFrame], part: Part, left_out: Mapping[str, int]) -> Account:
     """Count what became of each row.
 
     Args:
         frames: the tables as the trace holds them.
         part: what was read.
-        homeless: activities that were left out for want of a device.
+        left_out: rows that are in no table, by reason; `FURTHER` is one.
     """
-    further = part.rest.lists if part.rest else []
     untimed = {name: _without_time(frame) for name, frame in frames.items() if name != "threads"}
     lost = {
         "unreadable": part.damage.lost,
-        "in further lists": sum(further),
-        "without a device": homeless,
+        **left_out,
         "without a time": sum(untimed.values()),
         **{f"odd: {what}": count for what, count in part.counts.lost.items()},
     }
@@ -59,21 +57,21 @@ def account_for(frames: Mapping[str, pl.DataFrame], part: Part, homeless: int) -
         **{f"category {cat}" if cat else "no category": count for cat, count in part.counts.unknown.items()},
     }
     used = {name: frames[name].height - count for name, count in untimed.items()}
-    return Account(part.events + part.damage.lost + sum(further), used, unused, lost)
+    total = part.events + part.damage.lost + left_out[FURTHER]
+    return Account(total, used, unused, lost)
 
 
 def _without_time(frame: pl.DataFrame) -> int:
     """Rows that lack what places them in time."""
-    needed = [name for name in ("start_ns", "dur_ns", "time_ns") if name in frame.columns]
-    return frame.filter(pl.any_horizontal(pl.col(name).is_null() for name in needed)).height
+    needed = [name for name in ("start_ns", "dur_ns") if name in frame.columns]
+    return frame.filter(pl.any_horizontal(pl.col(name).is_null() for name in needed)).height if needed else 0
 
 
-def row_notices(frames: Mapping[str, pl.DataFrame], part: Part) -> Iterator[Notice]:
+def row_notices(frames: Mapping[str, pl.DataFrame], part: Part, blank: int) -> Iterator[Notice]:
     """What a reader has to know of rows that figures lack, and of rows that were used though they are odd.
 
     Of activities without a time another notice speaks (`metrics.health`), with those that were never collected.
     """
-    yield from _further_lists(part)
     if part.counts.lost:
         total = part.counts.lost.total()
         what = plural(total, "row is no complete row and counts", "rows are no complete rows and count")
@@ -90,6 +88,11 @@ def row_notices(frames: Mapping[str, pl.DataFrame], part: Part) -> Iterator[Noti
             total, "row has no start or no duration and counts", "rows have no start or no duration and count"
         )
         yield Notice("rows-without-time", f"{what} in no figure: {listed(untimed)}.", total)
+    if blank:
+        what = plural(
+            blank, "memory event lacks its time or size and counts", "memory events lack time or size and count"
+        )
+        yield Notice("memory-rows", f"{what} in no figure.", blank)
     yield from _unknown_rows(part.counts.unknown)
     waits, ranges = part.counts.unused[WAITS], part.counts.unused[COUNTER_RANGES]
     if waits:
@@ -103,14 +106,18 @@ def row_notices(frames: Mapping[str, pl.DataFrame], part: Part) -> Iterator[Noti
         yield Notice("counter-ranges", text, ranges)
 
 
-def _further_lists(part: Part) -> Iterator[Notice]:
-    further = part.rest.lists if part.rest else []
+def further_lists(around: Rest) -> Iterator[Notice]:
+    """What stands before and behind the list of events that is read."""
+    further = around.lists
+    if around.stray:
+        what = plural(around.stray, "row stands in no list of events and counts", "rows stand in no list and count")
+        yield Notice("stray-rows", f"{what} in no figure.", around.stray)
     total = sum(further)
     if total:
         count = f"{len(further) + 1:,}" if len(further) < MOST_LISTS else f"more than {MOST_LISTS:,}"
         text = (
             f"The file holds {count} lists of events (a second `traceEvents`, or a second document). All figures are "
-            f"of the first one with events; {plural(total, 'row')} of the others count in none."
+            f"of one of them; {plural(total, 'row')} of the others count in none."
         )
         yield Notice("further-lists", text, total)
 
@@ -123,7 +130,8 @@ def _unknown_rows(unknown: Counter[str]) -> Iterator[Notice]:
         text = f"{total - nameless:,} rows of unknown categories count as no work: {listed(named)}."
         yield Notice("unknown-category", text, total - nameless)
     if nameless:
-        text = f"{plural(nameless, 'complete row has', 'complete rows have')} no category: they count as no work."
+        what = plural(nameless, "complete row has no category and counts", "complete rows have no category and count")
+        text = f"{what} as no work."
         yield Notice("no-category", text, nameless)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _LATEST_BASE_NS = LATEST_NS // 2
 _LATEST_VERSION = 10**9
 _MOST_RANKS = 2**31 - 1
 _MOST_MULTIPROCESSORS = 2**16
+_TWICE = re.compile(rb'"traceEvents"\s*:\s*\{\s*"traceEvents"\s*:\s*\[\s*\Z')  # some tools wrap it once more
 _ABSENT = msgspec.Raw(b"")
 
 
@@ -120,7 +122,7 @@ def keys_of(text: bytes) -> dict[str, Any] | None:
 
 def keys_before(head: bytes) -> dict[str, Any] | None:
     """The keys in front of the events; `head` ends with the `[` that begins them."""
-    return keys_of(head.rstrip().removesuffix(b"[") + b"[]}")
+    return keys_of(head + (b"]}}" if _TWICE.search(head) else b"]}"))
 
 
 def keys_after(tail: bytes) -> dict[str, Any] | None:

@@ -88,6 +88,14 @@ def read_part(
     return reader.part
 
 
+def lists_before(layout: Layout) -> Rest:
+    """Rows of lists that were passed over on the way to the one that is read."""
+    before = Rest(layout.separator or b",")
+    before.take(layout.head.rstrip().removesuffix(b"["))
+    before.end()
+    return before
+
+
 class _Reader:
     """Takes the pieces of one stretch in order."""
 

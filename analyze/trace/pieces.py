@@ -10,9 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from analyze.errors import DamagedTraceError
 from analyze.trace.foreign import refuse_json_without_events
+from analyze.trace.metadata import keys_before
 
 PIECE_BYTES = 1 << 18
 HEAD_LIMIT_BYTES = 1 << 26
@@ -21,6 +23,7 @@ _EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:\{\s*"traceEvents"\s*:\s*)?\[')
 _FILLED = re.compile(_EVENTS.pattern + rb"(?=\s*[^\s\]])")  # an empty list is passed over as long as there is another
 _SEPARATOR = re.compile(rb"\}(\s*,\s*)\{")
 _SAMPLE_BYTES = 1 << 16
+_MOST_LISTS = 8  # that are tried
 _PATIENCE_BYTES = 1 << 23  # a stretch of it without the known separator: the layout has changed
 
 
@@ -100,15 +103,22 @@ def _after_head(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
 
 
 def _begin_of_events(head: bytearray, layout: Layout) -> int:
-    """Where the first event begins, 0 while it is not there yet."""
+    """Where the first event begins, 0 while it is not there yet.
+
+    That is in the first list under a top-level key, or in the first one at all where the text before it is damaged.
+    """
     if head.lstrip()[:1] == b"[":
         layout.bare_list = True
         begin = head.index(b"[") + 1
         if bytes(head[begin:].lstrip()[:1]) not in (b"{", b"]", b""):
             raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
         return begin
-    match = _FILLED.search(head)
-    return match.end() if match else 0
+    first = 0
+    for match in islice(_FILLED.finditer(head), _MOST_LISTS):
+        if keys_before(bytes(head[: match.end()])) is not None:
+            return match.end()
+        first = first or match.end()
+    return first
 
 
 def _whole_pieces(buffer: bytearray, separator: bytes, scanned: int) -> Iterator[bytes]:

@@ -13,13 +13,14 @@ from pathlib import Path
 import polars as pl
 
 from analyze.notes import Notice
-from analyze.trace.account import Account, account_for, row_notices
+from analyze.trace.account import FURTHER, Account, account_for, further_lists, row_notices
 from analyze.trace.devices import place_on_devices
 from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
-from analyze.trace.part import Part, read_part, too_damaged
+from analyze.trace.part import Part, lists_before, read_part, too_damaged
 from analyze.trace.pieces import Layout, split
 from analyze.trace.programs import Programs, separate
+from analyze.trace.rest import Rest
 from analyze.trace.source import Source
 from analyze.trace.steps import steps_are_ranges
 from analyze.trace.writers import Writer, name_writer
@@ -95,11 +96,14 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
         raise too_damaged(source.name, damage, f"{read_rows + damage.lost:,}")
     writer = name_writer(source.name, frames, part)
     before, after = keys_before(layout.head), keys_after(bytes(part.rest.text)) if part.rest else {}
+    around = lists_before(layout) + (part.rest or Rest(b","))
     odd = damage.odd + part.tables.odd
     metadata = select({**(before or {}), **(after or {}), **part.keys_after}, odd)
     placed = place_on_devices(frames["activities"], programs, tuple(device.id for device in metadata.devices))
     programs = placed.programs
-    frames = steps_are_ranges({**frames, "activities": placed.activities})
+    memory = frames["memory"].drop_nulls(["time_ns", "size_bytes"])
+    blank = frames["memory"].height - memory.height
+    frames = steps_are_ranges({**frames, "activities": placed.activities, "memory": memory})
     values = odd.notice()
     return Recording(
         name=source.name,
@@ -111,11 +115,16 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
         programs=programs,
         writer=writer,
         cut=damage.cut or source.cut is not None,
-        account=account_for(frames, part, placed.lost),
+        account=account_for(
+            frames,
+            part,
+            {FURTHER: around.rows, "without a device": placed.lost, "memory without a time or size": blank},
+        ),
         notices=(
             *([programs.notice()] if programs else []),
             *_notices(source, part, readable_head=layout.bare_list or before is not None),
-            *row_notices(frames, part),
+            *further_lists(around),
+            *row_notices(frames, part, blank),
             *placed.notices,
             *([values] if values else []),
         ),

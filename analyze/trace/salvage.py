@@ -11,12 +11,14 @@ from analyze.trace.numbers import decimal_of, integer_of
 
 _MEND_LIMIT = 1 << 16  # no event that is worth mending is longer, and mending takes time with the length
 _DEEPEST = 32  # levels that are kept of an event that is nested deeper than a parser goes
-_DEEP_LIMIT = 1 << 20  # characters of one that are looked at
 _SCAN = json.JSONDecoder(strict=False, parse_float=decimal_of, parse_int=integer_of)
 _FAILURES = (ValueError, RecursionError)
 
-# Behind a `]` that ends the list: a key, the end, or another document. Anything else says that it is a stray one.
-_LIST_END = re.compile(r'\](?:\s*,\s*"|[\s}]*\Z|\s*\}\s*[\[{]|\s*\[)')
+# Behind the `]` of the list stands another list, or a key, the end or another document and no row before a list.
+_SECOND_LIST = re.compile(r"\][\s}]*\[\s*\{")
+_LIST_END = re.compile(r'\](?:[\s}]*,\s*"|[\s}]*\Z|\s*\}\s*\{)')
+_LIST = re.compile(r'"traceEvents"\s*:')
+_ROW = re.compile(r'\{\s*"(?:ph|cat|ts|pid|args)"\s*:')
 _STRAY_END = re.compile(r"\][\s,\]]*(?=\{)")
 _ANY_SEPARATOR = re.compile(r"\}\s*,\s*\{")
 _EVENT = re.compile(r'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id)"\s*:')
@@ -52,13 +54,23 @@ def salvage(piece: bytes, separator: bytes, *, exact_text: bool) -> tuple[Decode
         if at >= len(text):
             return found, None
         if text[at] == "]":
-            if _LIST_END.match(text, at):
+            if _ends_list(text, at):
                 return found, text[at:].encode()
             at = _resume(text, at, mark)
             continue
         row, at = _next_row(text, at, mark, damage)
         if row is not None:
             found.events.append(event_of(row, damage.odd, exact_text=exact_text))
+
+
+def _ends_list(text: str, at: int) -> bool:
+    """Whether a `]` ends the list of events rather than being a stray one."""
+    if _SECOND_LIST.match(text, at):
+        return True
+    if not _LIST_END.match(text, at):
+        return False
+    another = _LIST.search(text, at)
+    return _ROW.search(text, at, another.start() if another else len(text)) is None
 
 
 def _next_row(text: str, at: int, mark: str, damage: Damage) -> tuple[dict[str, Any] | None, int]:
@@ -71,10 +83,12 @@ def _next_row(text: str, at: int, mark: str, damage: Damage) -> tuple[dict[str, 
         if shallow is not None:
             damage.odd.note("args", "nested too deep")
             return shallow, stop
-        damage.lose(text[at:end])
+        end = stop if stop > at else end
+        _lose(text[at:end], damage)
         return None, end
     if stop < 0:
-        return _mended_row(text[at:end], damage), end
+        row, rest = _mended_row(text[at:end], damage)
+        return row, end - rest
     if not isinstance(row, dict):
         damage.lose(text[at:stop])
         return None, stop
@@ -100,23 +114,31 @@ def _sound_row(text: str, at: int, end: int) -> tuple[Any, int]:
     return None, -1
 
 
-def _mended_row(text: str, damage: Damage) -> dict[str, Any] | None:
-    """The event of a text that is no JSON, None where it is lost; events that it swallowed are lost too."""
+def _lose(text: str, damage: Damage) -> None:
+    """Count an event that cannot be read, and those behind it in the same text."""
+    damage.lose(text, 1 + len(_EVENT.findall(text, 1)))
+
+
+def _mended_row(text: str, damage: Damage) -> tuple[dict[str, Any] | None, int]:
+    """The event of a text that is no JSON, None where it is lost, and how many characters at the end are not its own."""
     row, rest = _mend(text)
+    if not isinstance(row, dict):
+        _lose(text, damage)
+        return None, 0
+    damage.repaired += 1
+    if text.endswith(rest):
+        return row, len(rest)
     swallowed = len(_EVENT.findall(rest))
     if swallowed:
         damage.lose(rest, swallowed)
-    if isinstance(row, dict):
-        damage.repaired += 1
-        return row
-    damage.lose(text)
-    return None
+    return row, 0
 
 
 def _shallow(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
     """An event that is nested too deep, without the values that are, and its end; None where it does not end."""
     level, kept, begin = 0, "", at
-    for token in _TOKEN.finditer(text, at, at + _DEEP_LIMIT):
+    following = _ROW.search(text, at + 1)  # an event that does not end before the next one begins does not end
+    for token in _TOKEN.finditer(text, at, following.start() if following else len(text)):
         if token[0] in "[{":
             level += 1
             if level == _DEEPEST + 1:

@@ -31,7 +31,7 @@ class _Header(msgspec.Struct):
     announced: list[tuple[str, dict[str, int]]]
     damage: tuple[int, int, bool, str]
     odd: list[tuple[dict[str, int], dict[str, str]]]
-    rest: tuple[bytes, list[int]] | None
+    rest: tuple[bytes, list[int], int] | None
     keys_after: dict[str, object]
     ended: bool
     columns: list[tuple[str, str, str, int]]
@@ -56,7 +56,7 @@ def send(part: Part, file: IO[bytes]) -> None:
         announced=[(one.pid, one.rows_before) for one in part.announced],
         damage=(part.damage.repaired, part.damage.lost, part.damage.cut, part.damage.example),
         odd=[(dict(odd.counts), odd.examples) for odd in (part.damage.odd, tables.odd)],
-        rest=None if part.rest is None else (bytes(part.rest.text), part.rest.lists),
+        rest=None if part.rest is None else (bytes(part.rest.text), part.rest.lists, part.rest.stray),
         keys_after=part.keys_after,
         ended=part.ended,
         columns=[(name, kind, column, len(values)) for name, kind, column, values in columns],
