@@ -60,18 +60,27 @@ class Table:
         return len(next(iter((*self.codes.values(), *self.ints.values()))))
 
     def frame(self, texts: Texts) -> pl.DataFrame:
-        """The table as a frame of its declared schema."""
+        """The table as a frame of its declared schema; each column is given away as it is made."""
         series = [self._series(column, texts).alias(column.name) for column in self.columns]
         return pl.DataFrame(series)
 
     def _series(self, column: schema.Column, texts: Texts) -> pl.Series:
         if column.name in self.ints:
-            values = pl.Series(np.frombuffer(self.ints[column.name], dtype=np.int64))
-            return values.replace(NULL, None) if (values == NULL).any() else values
-        codes = self.codes[column.name]
+            return _numbers(np.frombuffer(self.ints.pop(column.name), dtype=np.int64))
+        codes = self.codes.pop(column.name)
         if column.dtype == pl.UInt32:
             return pl.Series(np.frombuffer(codes, dtype=np.uint32))
         return texts.series(codes)
+
+
+def _numbers(values: Int64) -> pl.Series:
+    """A column of numbers, null where they are `NULL`; a column of nothing else takes no memory."""
+    missing = values == NULL
+    if not missing.any():
+        return pl.Series(values)
+    if missing.all():
+        return pl.repeat(None, len(values), dtype=pl.Int64, eager=True)
+    return pl.Series(values).set(pl.Series(missing), None)
 
 
 class Tables:

@@ -18,7 +18,7 @@ import orjson
 from analyze.trace.clock import NULL
 from analyze.trace.metadata import Keys, values_of
 from analyze.trace.numbers import decimal_of, integer_of
-from analyze.trace.odd import Odd, is_absent
+from analyze.trace.odd import Odd, is_absent, shown
 from analyze.trace.texts import sound
 
 _RAW_NULL = msgspec.Raw(b"")
@@ -193,11 +193,11 @@ def events_of(rows: list[Any], *, exact_text: bool) -> Decoded:
     """The events of rows whose values may have any type; what is no row is lost."""
     found = Decoded([], Damage())
     assert found.damage is not None
-    for row in rows:
-        if isinstance(row, dict):
-            found.events.append(event_of(row, found.damage.odd, exact_text=exact_text))
-        else:
-            found.damage.lose(str(row)[:_SHOWN] if isinstance(row, str | int | float | None) else type(row).__name__)
+    sound_rows = [row for row in rows if isinstance(row, dict)]
+    found.events = [event_of(row, found.damage.odd, exact_text=exact_text) for row in sound_rows]
+    if len(sound_rows) < len(rows):
+        first = next(row for row in rows if not isinstance(row, dict))
+        found.damage.lose(shown(first), len(rows) - len(sound_rows))
     return found
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyze.errors import DamagedTraceError
+from analyze.errors import DamagedTraceError, NotATraceError
 from analyze.trace.classes import Row
 from analyze.trace.clock import NeedsTextError
 from analyze.trace.collection import collection_paused
 from analyze.trace.columns import Tables
 from analyze.trace.decode import Damage, Decoded, Decoder, Event
+from analyze.trace.foreign import PROFILER_HINT
 from analyze.trace.pieces import Layout
 from analyze.trace.programs import Announcement
 from analyze.trace.rest import Rest
@@ -20,6 +21,7 @@ from analyze.trace.sorting import Counts, Groups, sort_events
 
 GIVE_UP_LOST = 2_000  # lost events, and more than this share of those seen so far: the rest is not worth its time
 GIVE_UP_SHARE = 0.25
+GIVE_UP_USELESS = 1_000_000  # rows without category or phase, and half of those seen so far
 
 
 @dataclass
@@ -158,9 +160,6 @@ class _Reader:
         if tail is not None:
             part.rest, part.ended = Rest(self.layout.separator or b","), True
             part.rest.take(tail)
-        seen = part.events + part.damage.lost
-        if part.damage.lost > max(GIVE_UP_LOST, GIVE_UP_SHARE * seen):
-            raise too_damaged(self.layout.name, part.damage, f"the first {seen:,}")
         return part.rest
 
     def _append(self, found: Decoded, piece: bytes) -> None:
@@ -179,6 +178,18 @@ class _Reader:
         part.metadata += len(sorted_events.groups.get(Row.META, ()))
         part.counts.update(sorted_events.counts)
         self._note_processes(found.events, sorted_events.groups)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Stop where so much of the file is lost that its figures would be refused, or is of no use at all."""
+        part = self.part
+        seen, lost = part.events + part.damage.lost, part.damage.lost
+        if lost > max(GIVE_UP_LOST, GIVE_UP_SHARE * seen):
+            raise too_damaged(self.layout.name, part.damage, f"the first {seen:,}")
+        if part.counts.lost.total() + part.counts.unknown[""] > max(GIVE_UP_USELESS, seen / 2):
+            raise NotATraceError(
+                f"{self.layout.name}: most of its first {seen:,} rows have no category or no phase.", PROFILER_HINT
+            )
 
     def _again(self, piece: bytes) -> Decoded:
         """The events of a piece once more, with the digits of their times."""

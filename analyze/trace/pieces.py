@@ -18,10 +18,11 @@ from analyze.trace.metadata import keys_before
 
 PIECE_BYTES = 1 << 18
 HEAD_LIMIT_BYTES = 1 << 26
-EVENT_LIMIT_BYTES = 1 << 28  # no event is longer; a stretch of it without a separator is no list of events
+EVENT_LIMIT_BYTES = 1 << 25  # no event is longer; a stretch of it without a separator is no list of events
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:\{\s*"traceEvents"\s*:\s*)?\[')
 _FILLED = re.compile(_EVENTS.pattern + rb"(?=\s*[^\s\]])")  # an empty list is passed over as long as there is another
 _SEPARATOR = re.compile(rb"\}(\s*,\s*)\{")
+_NO_BLANK = re.compile(rb"[^\s]")
 _SAMPLE_BYTES = 1 << 16
 _MOST_LISTS = 8  # that are tried
 _PATIENCE_BYTES = 1 << 23  # a stretch of it without the known separator: the layout has changed
@@ -53,7 +54,7 @@ def split(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
 
     Raises:
         NotATraceError: JSON without `traceEvents`.
-        DamagedTraceError: the events do not begin within 64 MiB, or one of them is over 256 MiB long.
+        DamagedTraceError: the events do not begin within 64 MiB, or one of them is over 32 MiB long.
     """
     yield from cut(_after_head(blocks, layout), layout)
 
@@ -68,13 +69,20 @@ def cut(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
         yield from _whole_pieces(buffer, layout.separator, scanned)
         scanned = max(len(buffer) - len(layout.separator) - 1, 0) if len(buffer) >= 2 * PIECE_BYTES else 0
         if len(buffer) > _PATIENCE_BYTES:
+            _skip_blanks(buffer)
             layout.separator, scanned = find_separator(bytes(buffer[-_SAMPLE_BYTES:])) or layout.separator, 0
         if len(buffer) > EVENT_LIMIT_BYTES:
             raise DamagedTraceError(
-                f"{layout.name} holds 256 MiB without an end of an event.", "Export the trace again."
+                f"{layout.name} holds 32 MiB without an end of an event.", "Export the trace again."
             )
     layout.separator = layout.separator or find_separator(bytes(buffer[:_SAMPLE_BYTES]))
     yield bytes(buffer)
+
+
+def _skip_blanks(buffer: bytearray) -> None:
+    """Drop blanks in front, of which a file may have any number."""
+    first = _NO_BLANK.search(buffer)
+    del buffer[: first.start() if first else len(buffer)]
 
 
 def find_separator(sample: bytes) -> bytes:

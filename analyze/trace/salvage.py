@@ -120,7 +120,7 @@ def _lose(text: str, damage: Damage) -> None:
 
 
 def _mended_row(text: str, damage: Damage) -> tuple[dict[str, Any] | None, int]:
-    """The event of a text that is no JSON, None where it is lost, and how many characters at the end are not its own."""
+    """The event of a text that is no JSON, None where it is lost, and how many characters behind it are left."""
     row, rest = _mend(text)
     if not isinstance(row, dict):
         _lose(text, damage)
