@@ -1,4 +1,4 @@
-"""A trace as a tree that can hold what no JSON library writes: keys that are there twice, endless numbers, any depth."""
+"""A trace as a tree that can hold what no JSON library writes: repeated keys, endless numbers, any depth."""
 
 from __future__ import annotations
 

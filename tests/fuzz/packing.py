@@ -13,7 +13,8 @@ import zstandard
 
 KINDS = ("cut", "flip", "delete", "duplicate", "insert", "swap")
 _STRUCTURE = (
-    b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\n", b"\x00", b"\xff", b"NaN", b"1e999", b'"}, {"', b"null", b"]}", b"]}{", b"][",
+    b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\n", b"\x00", b"\xff", b"NaN", b"1e999",
+    b'"}, {"', b"null", b"]}", b"]}{", b"][",
 )  # fmt: skip
 _BOMB_BYTES = 300 << 20
 

@@ -113,7 +113,8 @@ def check(path: Path, mutant: Mutant, *, report: bool, twice: bool) -> str:
     try:
         trace = Trace.load(path)
     except GpuledgerError as error:
-        assert str(error).strip(), "refused without a word"
+        if not error.message.strip():
+            raise AssertionError("refused without a word") from error
         return "refused"
     broken = "Raw" in mutant.what or not mutant.packed.whole or not _tells_rows(mutant)
     rows_hold(trace, None if broken else mutant.rows)

@@ -10,22 +10,30 @@ from typing import Any
 from tests.fuzz.document import Document, Raw, Row
 
 NUMBERS: tuple[Any, ...] = (
-    0, -1, 1, 0.5, -0.0, -7.25, 7, 10**6, 2**31, 2**43, 2.0**43 + 0.5, 2**52, 2**53 + 1, 2**61, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64,
-    2**100, -(2**63), -(2**64), 10**300, 9e12 + 0.5, 4.4e15, -4.4e15, 1e18, 1e300, Raw("1e400"), Raw("1e99999999999999999999"),
-    Raw("-1e-99999999999"), Raw("9" * 5000), Raw("NaN"), Raw("-Infinity"), Raw("nan"), Raw("0x7f3a"), Raw("1712195495406752.123"), True, False, None,
+    0, -1, 1, 0.5, -0.0, -7.25, 7, 10**6, 2**31, 2**43, 2.0**43 + 0.5, 2**52, 2**53 + 1, 2**61, 2**62,
+    2**63 - 1, 2**63, 2**64 - 1, 2**64,
+    2**100, -(2**63), -(2**64), 10**300, 9e12 + 0.5, 4.4e15, -4.4e15, 1e18, 1e300, Raw("1e400"),
+    Raw("1e99999999999999999999"),
+    Raw("-1e-99999999999"), Raw("9" * 5000), Raw("NaN"), Raw("-Infinity"), Raw("nan"), Raw("0x7f3a"),
+    Raw("1712195495406752.123"), True, False, None,
 )  # fmt: skip
 TEXTS: tuple[Any, ...] = (
-    "", " ", "7", "stream 7", "N/A", "inf", "nan", "1e999999", "9" * 600, "0x10", "x" * 70_000, "\x00", "\n", "\x1b[31mred\x1b[0m",
+    "", " ", "7", "stream 7", "N/A", "inf", "nan", "1e999999", "9" * 600, "0x10", "x" * 70_000, "\x00",
+    "\n", "\x1b[31mred\x1b[0m",
     "\u202ertl", "\ud83d\ude00", Raw('"\\ud800"'), Raw('"a\\ud800\\u0041"'), Raw('"\\c"'), Raw('"a"b"'), "`; touch X;`",
-    "[memory]", "}, {", "],", '"traceEvents": [', "aten::mm", "ProfilerStep#2", "[TP0] 7", "CPU functions", "DataLoader", "nccl", "é",
+    "[memory]", "}, {", "],", '"traceEvents": [', "aten::mm", "ProfilerStep#2", "[TP0] 7",
+    "CPU functions", "DataLoader", "nccl", "é",
 )  # fmt: skip
 SHAPES: tuple[Any, ...] = (
     [], {}, [1], {"a": 1}, [[]], [[1, 2], [3]], [None], [2**70], [-1, 0], [2**40, 2**40], ["x"], [[[[[[[[1]]]]]]]],
-    Raw("[" * 900 + "]" * 900), Raw("[" * 2000 + "]" * 2000), Raw('{"a":' * 1500 + "1" + "}" * 1500), Raw("[" * 5000), Raw("tru"),
+    Raw("[" * 900 + "]" * 900), Raw("[" * 2000 + "]" * 2000), Raw('{"a":' * 1500 + "1" + "}" * 1500),
+    Raw("[" * 5000), Raw("tru"),
 )  # fmt: skip
 CATEGORIES = (
-    "kernel", "Kernel", "cpu_op", "cuda_runtime", "gpu_memcpy", "gpu_memset", "user_annotation", "python_function", "overhead", "Trace",
-    "ac2g", "gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "cpu_instant_event", "invented", "kernel ", "", None, 5, ["kernel"],
+    "kernel", "Kernel", "cpu_op", "cuda_runtime", "gpu_memcpy", "gpu_memset", "user_annotation",
+    "python_function", "overhead", "Trace",
+    "ac2g", "gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "cpu_instant_event", "invented",
+    "kernel ", "", None, 5, ["kernel"],
 )  # fmt: skip
 PHASES = ("X", "x", "i", "I", "B", "E", "b", "s", "f", "M", "C", "", "XX", None, 5, [], "N")
 KEYS = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
@@ -163,8 +171,10 @@ def no_rows(document: Document, r: random.Random) -> None:
 
 
 MUTATIONS: tuple[tuple[Mutation, int], ...] = (
-    (set_value, 12), (set_column, 6), (delete_value, 5), (rename_key, 2), (repeat_key, 2), (set_category, 4), (set_phase, 4), (set_time, 6),
-    (shift_times, 2), (delete_rows, 2), (delete_kind, 2), (repeat_rows, 2), (shuffle_rows, 2), (swap_values, 6), (no_row, 2), (further_list, 3),
+    (set_value, 12), (set_column, 6), (delete_value, 5), (rename_key, 2), (repeat_key, 2),
+    (set_category, 4), (set_phase, 4), (set_time, 6),
+    (shift_times, 2), (delete_rows, 2), (delete_kind, 2), (repeat_rows, 2), (shuffle_rows, 2),
+    (swap_values, 6), (no_row, 2), (further_list, 3),
     (set_metadata, 6), (no_rows, 1),
 )  # fmt: skip
 
