@@ -21,6 +21,7 @@ Int64 = npt.NDArray[np.int64]
 Columns = Mapping[str, "array[int]"]
 
 _SUM_LIMIT = 2**61
+_HOST = 0  # device type of the host, whose total is not recorded
 _SPREAD_NS = LONGEST_NS  # between the first and the last row of a recording: 26 days
 _TIMES = ("start_ns", "time_ns")
 _MICROSECONDS = ("ts", "dur")  # as the file has them
@@ -50,6 +51,7 @@ def bound(tables: Mapping[str, Columns], odd: Odd) -> None:
     for (table, column), (name, least, most) in _RANGES.items():
         values = _view(tables[table][column])
         _drop(values, (values < least) | (values > most), name, odd)
+    _bound_allocations(tables["memory"], odd)
     _bound_spread(tables, odd)
     for columns in tables.values():
         for column, name in _SUMMED.items():
@@ -68,6 +70,12 @@ def _drop(values: Int64, bad: npt.NDArray[np.bool_], name: str, odd: Odd) -> Non
         value = int(values[at[0]])
         odd.note(name, value / 1000 if name in _MICROSECONDS else value, len(at))
         values[at] = NULL
+
+
+def _bound_allocations(memory: Columns, odd: Odd) -> None:
+    """Take out sizes of allocations on a device that are larger than all that is allocated there after them."""
+    size, total, kind = (_view(memory[name]) for name in ("size_bytes", "allocated_bytes", "device_type"))
+    _drop(size, (total != NULL) & (size > total) & (kind > _HOST), "Bytes", odd)
 
 
 def _bound_spread(tables: Mapping[str, Columns], odd: Odd) -> None:

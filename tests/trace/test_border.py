@@ -111,6 +111,7 @@ def columns(**values: list[int]) -> Any:
     tables = {name: dict(table.ints) for name, table in Tables().tables.items()}
     for name, column in values.items():
         table, _, key = name.partition("__")
+        tables[table] = {other: tables[table][other] or array("q", [NULL] * len(column)) for other in tables[table]}
         tables[table][key] = array("q", column)
     return tables
 
@@ -137,6 +138,16 @@ def test_sizes_that_no_memory_has_fall_out() -> None:
     bound(tables, odd)
     assert odd.counts == {"Bytes": 1, "Device Id": 2, "device": 2}
     assert odd.examples == {"Bytes": str(2**50 + 1), "Device Id": "-2", "device": "1024"}
+
+
+def test_an_allocation_larger_than_all_that_is_allocated_falls_out() -> None:
+    odd = Odd()
+    tables = columns(
+        memory__size_bytes=[512, 513, 513], memory__allocated_bytes=[512, 512, 0], memory__device_type=[1, 1, 0]
+    )
+    bound(tables, odd)
+    assert tables["memory"]["size_bytes"].tolist() == [512, NULL, 513]
+    assert odd.counts == {"Bytes": 1}
 
 
 def test_rows_far_from_all_others_have_no_time(load: Load) -> None:
