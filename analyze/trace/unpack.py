@@ -15,7 +15,7 @@ from analyze.trace.kinds import RECORD_HINT, refuse_archive
 BLOCK_BYTES = 1 << 20
 GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 BOMB_RATIO = 200  # traces pack to a twentieth or a fiftieth; zeros to a thousandth
-BOMB_FREE_BYTES = 1 << 28  # below it no ratio does harm
+BOMB_FREE_BYTES = 1 << 26  # below it no ratio does harm: a few seconds, and memory as for any trace
 _GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _MEMBERS_LOOKED_AT = 10_000
 _TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz")
