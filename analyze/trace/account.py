@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.notes import Notice
+from analyze.trace.classes import COUNTER_RANGES
 from analyze.trace.part import Part
 from analyze.trace.rest import MOST_LISTS, Rest
-from analyze.trace.sorting import COUNTER_RANGES, WAITS
+from analyze.trace.sorting import WAITS
 from analyze.units import plural
 
 _LISTED = 3
@@ -63,8 +64,10 @@ def account_for(frames: Mapping[str, pl.DataFrame], part: Part, left_out: Mappin
 
 def _without_time(frame: pl.DataFrame) -> int:
     """Rows that lack what places them in time."""
-    needed = [name for name in ("start_ns", "dur_ns") if name in frame.columns]
-    return frame.filter(pl.any_horizontal(pl.col(name).is_null() for name in needed)).height if needed else 0
+    needed = [frame[name] for name in ("start_ns", "dur_ns") if name in frame.columns]
+    if not any(column.null_count() for column in needed):
+        return 0
+    return int((needed[0].is_null() | needed[1].is_null()).sum())
 
 
 def row_notices(frames: Mapping[str, pl.DataFrame], part: Part, blank: int) -> Iterator[Notice]:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 NULL = -(2**63)
 FLOAT_LIMIT_US = float(2**43)  # above it one float64 step is over 1 ns, so the text is needed
-_WHOLE_LIMIT_US = float(2**52)  # whole numbers below it are exact in float64, and fit int64 as nanoseconds
 EARLIEST_NS, LATEST_NS = -(2**61), 2**62  # 73 years before the file's zero (often 1970) to 146 years behind it
+_EXACT_LIMIT_US = 2**61 / 1000  # whole numbers below it are exact in float64, and in range on both sides
 LONGEST_NS = 2**51  # 26 days: no row of a recording lasts longer
 _DIGITS = 400  # a text or number that is longer is no time
 _TOP_EXPONENT = 20
@@ -46,18 +46,15 @@ def to_ns(values: Sequence[Any]) -> Int64:
     us = _as_floats(values)
     if us is None:
         return np.array([one_to_ns(value) for value in values], dtype=np.int64)
-    ns = _rounded(us, ~np.isfinite(us), values)
-    ns[ns < EARLIEST_NS] = NULL
-    return ns
+    return _rounded(us, ~np.isfinite(us), values)
 
 
 def durations_ns(values: Sequence[Any]) -> Int64:
     """The same for lengths of time: `NULL` above `LONGEST_NS`."""
     us = _as_floats(values)
-    if us is None:
-        ns = np.array([one_to_ns(value) for value in values], dtype=np.int64)
-    else:
-        ns = _rounded(us, ~(np.abs(us) <= LONGEST_NS / 1000), values)  # not (NaN <= x)
+    if us is not None:
+        return _rounded(us, ~(np.abs(us) <= LONGEST_NS / 1000), values)  # not (NaN <= x)
+    ns = np.array([one_to_ns(value) for value in values], dtype=np.int64)
     ns[ns > LONGEST_NS] = NULL
     return ns
 
@@ -76,7 +73,7 @@ def _rounded(us: Float64, missing: npt.NDArray[np.bool_], values: Sequence[Any])
     if largest >= FLOAT_LIMIT_US:
         if fraction.any():
             raise NeedsTextError
-        if largest >= _WHOLE_LIMIT_US:
+        if largest >= _EXACT_LIMIT_US:
             return np.array([one_to_ns(value) for value in values], dtype=np.int64)
     thousandths = fraction * 1000.0
     rounded = np.rint(thousandths)

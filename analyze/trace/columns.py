@@ -109,10 +109,19 @@ class Tables:
             name, fill = _FILLS[row]
             events = groups[row]
             dur = _NO_TIMES if row is Row.MEMORY else durations_ns([e.dur for e in events])
-            self._note_times("ts", events, start)
-            self._note_times("dur", events, dur)
-            self._end_at_start(dur)
+            if len(start) and start.min() == NULL:
+                self._note_times("ts", events, start)
+            if len(dur) and dur.min() < 0:
+                self._note_times("dur", events, dur)
+                self._end_at_start(dur)
             fill(self, self.tables[name], events, _packed(start), _packed(dur))
+
+    def _note_times(self, name: str, events: list[Event], read: Int64) -> None:
+        """Count times that are there and cannot be read."""
+        unread = np.flatnonzero(read == NULL).tolist()
+        given = [getattr(event, name) for event in events] if unread else []
+        if len(unread) > given.count(None):
+            self.odd.note_unread(name, (given[i] for i in unread), (NULL for _ in unread))
 
     def _end_at_start(self, dur: Int64) -> None:
         """Rows that end before they start last for no time."""
@@ -120,14 +129,6 @@ class Tables:
         if len(negative):
             self.odd.note("dur below 0", int(dur[negative[0]]) / 1000, len(negative))
             dur[negative] = 0
-
-    def _note_times(self, name: str, events: list[Event], read: Int64) -> None:
-        """Count times that are there and cannot be read."""
-        unread = np.flatnonzero(read == NULL).tolist()
-        if unread:
-            given = [getattr(event, name) for event in events]
-            if len(unread) > given.count(None):
-                self.odd.note_unread(name, (given[i] for i in unread), (NULL for _ in unread))
 
     def places(self, events: list[Event], groups: Groups, marked: list[Event]) -> list[dict[str, int]]:
         """For each of some events of the last piece: how many rows of each table lie before it in the file.

@@ -50,7 +50,8 @@ def bound(tables: Mapping[str, Columns], odd: Odd) -> None:
     """
     for (table, column), (name, least, most) in _RANGES.items():
         values = _view(tables[table][column])
-        _drop(values, (values < least) | (values > most), name, odd)
+        if len(values) and (values.min() < least or values.max() > most):
+            _drop(values, (values < least) | (values > most), name, odd)
     _bound_allocations(tables["memory"], odd)
     _bound_spread(tables, odd)
     for columns in tables.values():
@@ -81,7 +82,7 @@ def _bound_allocations(memory: Columns, odd: Odd) -> None:
 def _bound_spread(tables: Mapping[str, Columns], odd: Odd) -> None:
     """Take the start of rows that lie far from most others, but for the 0 of rows that were never timed."""
     columns = list(_starts(tables))
-    known = [values[values != NULL] for values in columns]
+    known = [values if values.min() != NULL else values[values != NULL] for values in columns if len(values)]
     known = [values for values in known if len(values)]
     if not known or max(int(v.max()) for v in known) - min(int(v.min()) for v in known) <= _SPREAD_NS:
         return
@@ -99,6 +100,8 @@ def _starts(tables: Mapping[str, Columns]) -> Iterator[Int64]:
 
 
 def _bound_sum(values: Int64, name: str, odd: Odd) -> None:
+    if not len(values) or (values.min() >= 0 and int(values.max()) * len(values) <= _SUM_LIMIT):
+        return
     known = np.where(values == NULL, 0, values)
-    if len(known) and float(np.abs(known).sum(dtype=np.float64)) > _SUM_LIMIT:
+    if float(np.abs(known).sum(dtype=np.float64)) > _SUM_LIMIT:
         _drop(values, np.abs(known) > _SUM_LIMIT // len(known), name, odd)

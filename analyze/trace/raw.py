@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 NO_TEXT = 0
 _DEEPEST = 6  # a list of tensors has three levels
-_LARGEST_SIZE = 2**40
 _MOST_ELEMENTS = 2**50
 _LARGEST_GRID = 2**31
 _MOST_BLOCKS = 2**62
@@ -57,12 +56,16 @@ def are_sizes(value: Any, level: int = 0) -> bool:
     """Whether a value is a list of shapes that some memory could hold, with whatever else between them."""
     if not isinstance(value, list) or level > _DEEPEST:
         return False
-    sizes = [size for size in value if isinstance(size, int) and not isinstance(size, bool)]
-    if sizes and (max(sizes) > _LARGEST_SIZE or min(sizes) < -_LARGEST_SIZE):
-        return False
-    if prod(size for size in sizes if size > 0) > _MOST_ELEMENTS:
-        return False
-    return all(are_sizes(inner, level + 1) for inner in value if isinstance(inner, list))
+    elements = 1
+    for inner in value:
+        if isinstance(inner, list):
+            if not are_sizes(inner, level + 1):
+                return False
+        elif isinstance(inner, int) and inner:
+            elements *= abs(inner)
+            if elements > _MOST_ELEMENTS:
+                return False
+    return True
 
 
 def are_words(value: Any, level: int = 0) -> bool:

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields
 
-from analyze.trace.classes import FLOWS, Row, belongs, device_category, is_phase, kind_of, row_of, table_of
+from analyze.trace.classes import (
+    FLOWS,
+    MEMORY_NAME,
+    MEMORY_PHASES,
+    Row,
+    device_category,
+    is_phase,
+    kind_of,
+    row_of,
+    table_of,
+    unused_kind,
+)
 from analyze.trace.clock import NULL
 from analyze.trace.decode import Event
 
-COUNTER_RANGES = "cuda_profiler_range"
 WAITS = "device waits"
 # A device's own waits for events, which some writers put among its kernels: no work is done in them.
 DEVICE_WAITS = frozenset(
     ("event_wait", "Event Wait", "Stream Wait Event", "Stream Sync", "Event Sync", "Context Sync", "Stream Synchronize")
 )
-_NO_FIGURE = (FLOWS, "metadata", "counters")  # whatever category such a row has
 _SHOWN = 40
 Groups = dict[Row, list[Event]]
 
@@ -92,31 +101,35 @@ def sort_events(events: list[Event]) -> Sorted:
 
 def _sort_odd(odd: list[Event], found: Sorted) -> None:
     """Place events that their category alone does not."""
+    groups, counts = found.groups, found.counts
+    memory: list[Event] = groups.setdefault(Row.MEMORY, [])
     for event in odd:
+        if event.name == MEMORY_NAME and event.ph in MEMORY_PHASES:
+            memory.append(event)
+            continue
+        unused = unused_kind(event.ph, event.cat)
+        if unused:
+            counts.unused[unused] += 1
+            continue
         row = row_of(event.ph, event.cat, event.name, event.pid)
-        if row is Row.UNKNOWN or (row is Row.IGNORED and event.ph != "X"):
+        if row is Row.UNKNOWN or row is Row.IGNORED:
             row = _place(event, row, found)
         if row is Row.UNKNOWN:
-            found.counts.unknown[event.cat] += 1
+            counts.unknown[event.cat] += 1
         elif row is Row.IGNORED:
-            low = event.cat.lower()
-            found.counts.unused[COUNTER_RANGES if low == COUNTER_RANGES else kind_of(event.ph)] += 1
+            counts.unused[kind_of(event.ph)] += 1
         elif row is not Row.LOST:
-            found.groups.setdefault(row, []).append(event)
+            groups.setdefault(row, []).append(event)
 
 
 def _place(event: Event, row: Row, found: Sorted) -> Row:
     """The table of an event with an odd category or phase, where its other fields leave no doubt."""
-    known_phase = is_phase(event.ph)
-    if not event.cat and (event.ph == "X" or not known_phase) and _on_device(event):
+    if not event.cat and (event.ph == "X" or not is_phase(event.ph)) and _on_device(event):
         event.cat = device_category(event.name)
         found.counts.mended[f"{event.cat} without a category"] += 1
         return Row.ACTIVITY
     if event.ph == "X":
         return row
-    table = belongs(event.cat)
-    if known_phase and (not table or kind_of(event.ph) in _NO_FIGURE):
-        return Row.IGNORED
     complete = row_of("X", event.cat, event.name, event.pid)
     what = _described(event)
     if complete is Row.MEMORY or (event.dur is not None and complete not in (Row.UNKNOWN, Row.IGNORED)):

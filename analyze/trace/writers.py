@@ -8,11 +8,11 @@ from enum import Enum
 import polars as pl
 
 from analyze.errors import NotATraceError
-from analyze.trace.classes import LEGACY_PID
+from analyze.trace.classes import COUNTER_RANGES, LEGACY_PID
 from analyze.trace.foreign import PROFILER_HINT, name_other_writer, refuse_other_writer
 from analyze.trace.kinds import RECORD_HINT
 from analyze.trace.part import Part
-from analyze.trace.sorting import COUNTER_RANGES, WAITS
+from analyze.trace.sorting import WAITS
 
 
 class Writer(Enum):

@@ -290,7 +290,9 @@ def test_whole_numbers_and_nothing_else() -> None:
 def test_shapes_and_grids() -> None:
     assert are_sizes([[2**20, 2**30], [], [[1, 2], [3]], "x"])
     assert not are_sizes([[2**20, 2**30, 2]])
-    assert not are_sizes([2**41])
+    assert are_sizes([2**50])
+    assert not are_sizes([2**50 + 1])
+    assert not are_sizes([-(2**51)])
     assert not are_sizes("[1, 2]")
     assert is_grid([2**31 - 1, 2**15, 2**15])
     assert not is_grid([2**31, 1, 1])
