@@ -70,6 +70,10 @@ ACTIVITIES: Schema = (
     Column("registers", _INT, "registers per thread"),
     Column("shared_memory_bytes", _INT, "shared memory per block"),
     Column("graph", _INT, "CUDA graph id, null outside graphs and where not recorded"),
+    Column("collective", _NAME, "which collective, as the process group names it; null on other rows"),
+    Column("in_elements", _INT, "elements that this rank gives to the collective"),
+    Column("out_elements", _INT, "elements that this rank gets from it"),
+    Column("element_type", _NAME, "type of the elements as c10::ScalarType names it: Float, BFloat16"),
 )
 LINKED: Schema = (
     *ACTIVITIES,

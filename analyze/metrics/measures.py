@@ -9,6 +9,7 @@ import polars as pl
 from analyze.guard import Guard, require
 from analyze.metrics.alignment import Alignment, measure_alignment
 from analyze.metrics.attribution import Attribution, attribute
+from analyze.metrics.causes import add_causes
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
@@ -26,6 +27,7 @@ from analyze.metrics.roofline import Roofline, measure_roofline
 from analyze.metrics.savings import Savings
 from analyze.metrics.scenario import Bench
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
+from analyze.metrics.starvation import Starvation, measure_starvation
 from analyze.metrics.step_ledgers import ByStep, measure_step_ledgers, measure_step_work
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.symptoms import Symptoms, measure_symptoms
@@ -77,6 +79,7 @@ class Measures:
         savings: what-ifs, replayed when asked for.
         alignment: half-precision GEMMs of unaligned operands.
         symptoms: what rules judge without a replay.
+        starvation: steps that wait for the loader's workers.
         trust: what the headline device's figures stand on, None without one.
         recorded: what `capture` stored in the file, None in other files.
         absent: what could not be measured for an internal error: asking for it raises `AbsentError`.
@@ -105,6 +108,7 @@ class Measures:
     savings: Savings
     alignment: Alignment
     symptoms: Symptoms
+    starvation: Starvation
     recorded: Recorded | None
     trust: Trust | None
     absent: tuple[NotMeasured, ...] = ()
@@ -117,7 +121,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     make = guard.make
     host = make("host-states", lambda: Host(trace))
     lines = make("timelines", lambda: device_timelines(trace.activities, selection.activities))
-    gaps = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+    parts = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+    gaps = make("idle-causes", lambda: add_causes(trace, host, parts, definitions))
     devices = make("devices", lambda: _devices(trace, lines, gaps, definitions))
     main = make("headline", lambda: headline(devices))
     launches = make("launches", lambda: measure_launches(trace, selection.activities, within, definitions))
@@ -155,6 +160,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         zero_share=zeros,
         alignment=make("alignment", lambda: measure_alignment(trace, work, abilities)),
         symptoms=make("symptoms", lambda: measure_symptoms(trace, work)),
+        starvation=make("starvation", lambda: measure_starvation(trace, host, _main_line(lines, devices))),
         recorded=trace.metadata.recorded,
         savings=make("savings", lambda: _savings(bench, lines, devices)),
         lead=make("lead", lambda: measure_lead(trace, host, selection, devices)),
@@ -186,6 +192,11 @@ def _savings(bench: Bench, lines: list[DeviceTimeline], devices: tuple[DeviceTim
     require(bench, bench.host, bench.work, bench.gpu, bench.abilities, bench.final)
     main = headline(devices)
     return Savings(bench, lines[devices.index(main)]) if main else Savings(None, None)
+
+
+def _main_line(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> DeviceTimeline | None:
+    main = headline(devices)
+    return lines[devices.index(main)] if main else None
 
 
 def _devices(

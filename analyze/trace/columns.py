@@ -14,7 +14,7 @@ import polars as pl
 from analyze import schema
 from analyze.trace.classes import Row, activity_kind
 from analyze.trace.clock import NULL, Int64, durations_ns, to_ns
-from analyze.trace.decode import Event
+from analyze.trace.decode import NO_ARGS, Args, Event
 from analyze.trace.limits import bound
 from analyze.trace.numbers import whole
 from analyze.trace.odd import Odd
@@ -250,6 +250,23 @@ def _fill_activities(tables: Tables, table: Table, events: list[Event], start: a
         table.ints[column].extend(tables.ints(name, [getattr(a, column) for a in args]))
     table.codes["grid"].extend(tables.raw("grid", [a.grid for a in args], is_grid))
     table.codes["block"].extend(tables.raw("block", [a.block for a in args], is_grid))
+    _fill_collectives(tables, table, args)
+
+
+def _fill_collectives(tables: Tables, table: Table, args: list[Args]) -> None:
+    """What a process group wrote on its kernels; few pieces of few files hold any."""
+    if any(a.collective is not None for a in args):
+        named = [a if a.collective is not None else NO_ARGS for a in args]
+        for name in _COLLECTIVE_TEXTS:
+            values = [getattr(a, name) for a in named]
+            table.codes[name].extend([NO_TEXT if v is None else tables.texts[str(v)] for v in values])
+        for name, field in _COLLECTIVE_NUMBERS.items():
+            table.ints[name].extend(tables.ints(field, [getattr(a, name) for a in named]))
+        return
+    for name in _COLLECTIVE_TEXTS:
+        table.codes[name].extend(array("I", [NO_TEXT]) * len(args))
+    for name in _COLLECTIVE_NUMBERS:
+        table.ints[name].extend(array("q", [NULL]) * len(args))
 
 
 def _fill_frames(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
@@ -267,6 +284,8 @@ def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array
         table.ints[column].extend(tables.ints(name, [getattr(a, attribute) for a in args]))
 
 
+_COLLECTIVE_TEXTS = ("collective", "element_type")
+_COLLECTIVE_NUMBERS = {"in_elements": "In msg nelems", "out_elements": "Out msg nelems"}
 _ACTIVITY_ARGS = {
     "size_bytes": "bytes",
     "registers": "registers per thread",

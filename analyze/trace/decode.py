@@ -52,6 +52,10 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     reserved_bytes: _Scalar = msgspec.field(default=NULL, name="Total Reserved")
     device_type: _Scalar = msgspec.field(default=NULL, name="Device Type")
     device_index: _Scalar = msgspec.field(default=NULL, name="Device Id")
+    collective: _Scalar = msgspec.field(default=None, name="Collective name")
+    in_elements: _Scalar = msgspec.field(default=NULL, name="In msg nelems")
+    out_elements: _Scalar = msgspec.field(default=NULL, name="Out msg nelems")
+    element_type: _Scalar = msgspec.field(default=None, name="dtype")
     label: _Scalar = msgspec.field(default=None, name="name")
 
 

@@ -33,6 +33,8 @@ _RANGES: dict[tuple[str, str], tuple[str, int, int]] = {
     ("activities", "size_bytes"): ("bytes", 0, LARGEST_BYTES),
     ("activities", "registers"): ("registers per thread", 0, 2**16),
     ("activities", "shared_memory_bytes"): ("shared memory", 0, LARGEST_BYTES),
+    ("activities", "in_elements"): ("In msg nelems", 0, LARGEST_BYTES),
+    ("activities", "out_elements"): ("Out msg nelems", 0, LARGEST_BYTES),
     ("memory", "size_bytes"): ("Bytes", -LARGEST_BYTES, LARGEST_BYTES),
     ("memory", "allocated_bytes"): ("Total Allocated", 0, LARGEST_BYTES),
     ("memory", "reserved_bytes"): ("Total Reserved", 0, LARGEST_BYTES),

@@ -29,8 +29,8 @@ RULE = Rule(
     fix="copy the next batch on a second stream while this one is computed",
     unless="What is copied depends on the computation before it, or memory has no room for a second batch.",
     measured=(
-        "Replay with copies to the GPU that take no time, and no more than the computation that could hide them: an "
-        "upper bound. The first copy of a recording has nothing to hide behind."
+        "Replay with copies to the GPU as short as computation before them allows; the first has nothing to hide "
+        "behind. Copies of pageable memory go as a whole: pinned they would be shorter, by how much is not recorded."
     ),
     link="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
     tell=tell,

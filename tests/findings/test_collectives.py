@@ -1,0 +1,49 @@
+"""Collectives: what waits, what could be hidden, and what to change by kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analyze.report import build_report
+from analyze.trace import Trace
+from tests.builder import TraceBuilder
+from tests.findings.test_blame import GEMM, found, judged, saved_us
+
+
+@pytest.mark.parametrize(
+    ("elements", "lasts", "told"), [(57, 1_005, True), (57, 1_004, False), (500_000, 12_000, False)]
+)
+def test_a_collective_that_waits(elements: int, lasts: int, told: bool, tmp_path: Path) -> None:
+    """228 B need 100.456 us on a slow network, a tenth of 1,004.56; 2 MB need 4,100 us.
+
+    What waits cannot be hidden; what transfers can. One collective takes 100.456 us once it waits no more.
+    """
+    builder, start = TraceBuilder(), 100.0
+    group = {"Collective name": "allreduce", "In msg nelems": elements, "Out msg nelems": elements, "dtype": "Float"}
+    for number in range(4):
+        builder.run(GEMM, (10 * number, 4), (start, 3_000))
+        builder.api("cudaLaunchKernel", 10 * number + 5, 4, correlation=50 + number)
+        name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+        builder.kernel(name, start + 3_001, lasts, correlation=50 + number, **group)
+        start += 3_002 + lasts
+    diagnosis = judged(builder, tmp_path)
+    findings = found(diagnosis)
+    assert ("collective-latency" in findings) is told
+    assert ("exposed-communication" in findings) is not told
+    if told:
+        assert findings["collective-latency"].title == "Collectives wait: 1.00 ms for 228 B"
+        assert saved_us(findings["collective-latency"]) == pytest.approx(4 * (1_005 - 100.456), abs=1)
+
+
+def test_the_tiny_all_reduce_that_waits(shared: Path) -> None:
+    """cases/19: 4.00 ms for 228 B in each of 4 steps: nothing to overlap or compress, and it is a wait."""
+    diagnosis = build_report(Trace.load(shared / "cases/19-tiny-allreduce-waits/trace.json")).diagnosis
+    assert diagnosis.findings[0].title == "Collectives wait: 4.00 ms for 228 B"
+    assert 0.9 * 16_000 <= saved_us(diagnosis.findings[0]) <= 16_000
+    assert "ranks" in diagnosis.findings[0].change
+    assert "exposed-communication" not in found(diagnosis)
+    passed = {p.id: p.reason for p in diagnosis.passed}
+    assert passed["collective-wait"] == "collective-latency reports waits that all steps have alike"
+    assert "collective-latency" in passed["exposed-communication"]
