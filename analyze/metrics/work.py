@@ -91,7 +91,7 @@ def measure_kernels(lines: list[DeviceTimeline]) -> tuple[Kernel, ...]:
             p50_ns=pl.col("dur_ns").sort().get((pl.len() - 1) // 2),
             max_ns=pl.col("dur_ns").max(),
         )
-        .sort("sum_ns", "name", descending=[True, False])
+        .sort("sum_ns", "name", "category", descending=[True, False, False])
     )
     return tuple(Kernel(**row, share=row["sum_ns"] / total if total else 0.0) for row in grouped.iter_rows(named=True))
 

@@ -386,7 +386,8 @@ def test_old_and_odd_rows(tmp_path: Path) -> None:
     assert found["last"]["external_id"] == -1, "unsigned ids keep their bits"
     assert found["last"]["correlation"] is None
     assert trace.runtime["external_id"].to_list() == [12]
-    assert [(n.id, n.count) for n in trace.notices] == [("events-lost", 1)]
+    assert [(n.id, n.count) for n in trace.notices] == [("events-lost", 1), ("odd-values", 2)]
+    assert "correlation (1, such as a number of 71 bits), dur below 0 (1, such as -4.0)" in trace.notices[1].text
 
 
 def test_absolute_times_with_fractions_are_exact(tmp_path: Path) -> None:
@@ -432,4 +433,4 @@ def test_what_a_process_group_wrote_on_its_kernels(tmp_path: Path) -> None:
     b.kernel("odd", 30, 5, **{"Collective name": ["x"], "In msg nelems": [], "dtype": {}})
     columns = ("collective", "in_elements", "out_elements", "element_type")
     rows = Trace.load(b.write(tmp_path / "t.json")).activities.select(columns).rows()
-    assert rows == [("allreduce", 57, 57, "Float"), (None,) * 4, (None,) * 4, ("['x']", None, None, "{}")]
+    assert rows == [("allreduce", 57, 57, "Float"), (None,) * 4, (None,) * 4, (None,) * 4]
