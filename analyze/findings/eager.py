@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from analyze.findings.finding import Finding, Outcome, Passed
+from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
 from analyze.metrics.dispatch import Dispatch
 
@@ -51,9 +55,21 @@ def fusing_change(fix: str, dispatch: Dispatch | None) -> str:
     return f"{inside}; outside it: {left}" if left else inside
 
 
-def all_compiled(dispatch: Dispatch | None) -> bool:
-    """Whether Inductor made nearly all of it: what it left apart, it could not join."""
-    return dispatch is not None and dispatch.compiled >= _ALL
+def unless_compiled(case: Case, rule: Rule, finding: Callable[[Case, Cost], Finding]) -> Outcome:
+    """The finding on kernels that a compiler would fuse, unless Inductor made nearly all of them: it kept them apart.
+
+    Args:
+        case: the case.
+        rule: the rule.
+        finding: makes the finding of a cost.
+    """
+    cost = case.cost(rule)
+    if not isinstance(cost, Cost):
+        return cost
+    dispatch = cost.scenario.dispatch
+    if dispatch is not None and dispatch.compiled >= _ALL:
+        return Passed(rule.id, "Inductor made these kernels, and kept them apart")
+    return finding(case, cost)
 
 
 def _of_the_rest(fix: str, dispatch: Dispatch | None) -> str:

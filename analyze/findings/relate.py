@@ -8,7 +8,7 @@ from dataclasses import replace
 from analyze.findings.finding import Finding, Hidden, Outcome, Passed, Saving
 from analyze.findings.rule import Case, Rule
 
-_SAME = 0.8  # of the later finding's saving: from here on an earlier finding claims the same time
+_SAME = 0.8  # of the later finding's saving: sharing this much with an earlier finding, it claims the same time
 _ROOT = 0.5  # of the larger saving: what the cause of both must save by itself to come first
 _LARGE = 0.05  # of the window: what a cost must take, and save once another one is gone, to be worth a line
 

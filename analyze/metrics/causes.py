@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
 from analyze.metrics.first_use import KINDS, allocations, first_use_rows
-from analyze.settings import Definitions
 from analyze.timeline import Host, Intervals, complement, engine_threads, join, spans
 from analyze.timeline.intervals import NOTHING, Int64
 from analyze.trace import Trace
@@ -57,7 +57,32 @@ def find_engine(trace: Trace) -> Engine:
     return Engine(threads, work, processes)
 
 
-def add_causes(trace: Trace, host: Host, gaps: list[pl.DataFrame], definitions: Definitions) -> list[pl.DataFrame]:
+@dataclass(frozen=True)
+class Delays:
+    """What keeps the host from launching, found when it is first asked for: gaps and what-ifs share it.
+
+    Attributes:
+        trace: the trace.
+        host: its host side.
+        long_ns: `Definitions.long_gap_ns`.
+    """
+
+    trace: Trace
+    host: Host
+    long_ns: int
+
+    @cached_property
+    def first_use(self) -> pl.DataFrame:
+        """What only the first iterations do, see `first_use_rows`."""
+        return first_use_rows(self.trace, self.host, self.long_ns)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The backward engine."""
+        return find_engine(self.trace)
+
+
+def add_causes(delays: Delays, gaps: list[pl.DataFrame]) -> list[pl.DataFrame]:
     """The gaps with one column per entry of `CAUSES`: how much of their launch-bound time has that cause.
 
     Launch-bound time is `host_op_ns`, `host_other_ns`, `host_runtime_ns`, launch calls and delays that are no longer
@@ -67,14 +92,11 @@ def add_causes(trace: Trace, host: Host, gaps: list[pl.DataFrame], definitions: 
     call took longer than the gap, all of it; else what pauses leave.
 
     Args:
-        trace: the trace.
-        host: its host side.
+        delays: of the trace.
         gaps: per device, partitioned, with `exposed_sync_ns`.
-        definitions: limits.
     """
-    long_ns = definitions.long_gap_ns
-    first_use, engine = first_use_rows(trace, host, long_ns), find_engine(trace)
-    allocating = allocations(trace)
+    host, long_ns, first_use, engine = delays.host, delays.long_ns, delays.first_use, delays.engine
+    allocating = allocations(delays.trace)
     sets: dict[int, list[Intervals]] = {}
 
     def of_thread(thread: int) -> list[Intervals]:

@@ -11,7 +11,7 @@ from analyze.metrics.collectives import collectives, waits
 from analyze.metrics.scenario import Bench, Scenario, of_activities
 from analyze.units import transfer
 
-_ENOUGH_STEPS = 3  # to tell a collective's own time from its wait
+_ENOUGH_STEPS = 3  # to separate a collective's own time from its wait
 
 
 def communication(bench: Bench) -> Scenario | None:
@@ -48,8 +48,8 @@ def collective_waits(bench: Bench) -> Scenario | None:
     )
     waited = rows.filter((pl.col("seen") >= _ENOUGH_STEPS) & (pl.col("dur_ns") > pl.col("own_ns")))
     waited = waited.filter(~waits("needed_ns"))
-    told = waited.with_columns(dur_ns=pl.col("dur_ns") - pl.col("own_ns"))
-    return of_activities(told, bench.shortened(waited, waited["own_ns"].to_numpy()))
+    excess = waited.with_columns(dur_ns=pl.col("dur_ns") - pl.col("own_ns"))
+    return of_activities(excess, bench.shortened(waited, waited["own_ns"].to_numpy()))
 
 
 def _most(rows: pl.DataFrame) -> str:

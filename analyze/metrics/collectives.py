@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import polars as pl
 
 from analyze.metrics.attribution import Attribution
@@ -81,13 +80,9 @@ def _of_a_process_group(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _kinds(found: Attribution, rows: pl.DataFrame) -> pl.Series:
     """Kinds by the process group's name, else its ops and ranges around the launch, else the kernel's name."""
-    call = rows["call"].fill_null(NONE).to_numpy()
-    linked = np.flatnonzero(call != NONE)
-    around = chains(found.tree, call[linked], found.tree.caller)
-    number = np.zeros(rows.height, dtype=np.int64)  # chain 0 has no names
-    number[linked] = around.number
+    around = chains(found.tree, rows["call"].fill_null(NONE).to_numpy(), found.tree.caller)
     kinds = [
         kind_of(collective, *_of_a_process_group(around.names[at]), name)
-        for collective, name, at in zip(rows["collective"], rows["name"], number.tolist(), strict=True)
+        for collective, name, at in zip(rows["collective"], rows["name"], around.number.tolist(), strict=True)
     ]
     return pl.Series(kinds, dtype=pl.String)

@@ -15,7 +15,7 @@ _WITHIN = r"DtoD|DeviceToDevice|Device -> Device"
 _PAGEABLE = "Pageable"
 # Ops that only pass a copy on: the one around them is what copies.
 _COPYING = ("aten::copy_", "aten::clone", "aten::contiguous", "aten::to", "aten::_to_copy")
-# What cuDNN and MIOpen put around a convolution whose tensors stand in the other order.
+# What cuDNN and MIOpen put around a convolution whose tensors have the other layout.
 _LAYOUT = r"(?i)nchw_?to_?(?:folded_?)?nhwc|nhwc_?to_?(?:folded_?)?nchw|^batched_transpose_\d+x\d+_"
 
 
@@ -59,13 +59,9 @@ def copies_inside(bench: Bench) -> Scenario | None:
 
 def _copier(bench: Bench, rows: pl.DataFrame) -> pl.Series:
     """What is around the ops that only pass a copy on, their own name where nothing is."""
-    call = rows["call"].fill_null(NONE).to_numpy()
-    linked = np.flatnonzero(call != NONE)
-    around = chains(bench.work.tree, call[linked], bench.work.around)
-    number = np.zeros(rows.height, dtype=np.int64)  # chain 0 has no names
-    number[linked] = around.number
-    told = [next((n for n in names if n not in _COPYING), names[0] if names else None) for names in around.names]
-    return pl.Series(told, dtype=pl.String).gather(number)
+    around = chains(bench.work.tree, rows["call"].fill_null(NONE).to_numpy(), bench.work.around)
+    copiers = [next((n for n in names if n not in _COPYING), names[0] if names else None) for names in around.names]
+    return pl.Series(copiers, dtype=pl.String).gather(around.number)
 
 
 def layout_changes(bench: Bench) -> Scenario | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from analyze.metrics.attribution import Attribution, once
@@ -86,24 +85,19 @@ def dispatched(trace: Trace, found: Attribution) -> pl.DataFrame | None:
     graph = _by_graph(trace, work)
     if not (own.any() or graph.any() or matching(found.tree.calls["name"], _REGION).any()):
         return None
-    call = work["call"].fill_null(NONE).to_numpy()
-    linked = np.flatnonzero(call != NONE)
-    around = chains(found.tree, call[linked], found.around)
-    number = np.zeros(work.height, dtype=np.int64)  # chain 0 has no names
-    number[linked] = around.number
-    told = pl.DataFrame([_told(names) for names in around.names], schema=_TOLD, orient="row")[number]
-    rows = told.with_columns(
-        at=work["at"], graph=graph, compiled=own | told["inside"], kernel=work["name"].cast(pl.String)
-    )
+    around = chains(found.tree, work["call"].fill_null(NONE).to_numpy(), found.around)
+    launchers = pl.DataFrame([_launcher(names) for names in around.names], schema=_LAUNCHER, orient="row")
+    by = launchers[around.number]
+    rows = by.with_columns(at=work["at"], graph=graph, compiled=own | by["inside"], kernel=work["name"].cast(pl.String))
     compiled = rows.filter("compiled")["module"].unique().drop_nulls()
     apart = pl.when(~pl.col("module").is_in(compiled.implode())).then("module")
     return rows.select("at", "graph", "compiled", "kernel", by=pl.coalesce(apart, "op", "kernel"))
 
 
-_TOLD = {"inside": pl.Boolean, "module": pl.String, "op": pl.String}
+_LAUNCHER = {"inside": pl.Boolean, "module": pl.String, "op": pl.String}
 
 
-def _told(names: tuple[str, ...]) -> tuple[bool, str | None, str | None]:
+def _launcher(names: tuple[str, ...]) -> tuple[bool, str | None, str | None]:
     """Whether the calls around lie in Inductor's code, the outermost module, and the innermost op or range."""
     modules = [name.removeprefix(MODULE_PREFIX) for name in names if name.startswith(MODULE_PREFIX)]
     inside = any(re.search(_REGION, name) for name in names)

@@ -63,8 +63,8 @@ def python_work(bench: Bench) -> Scenario | None:
 
     Threads of the backward engine wait there for the next op; other threads of their process wait for them.
     """
-    calls, states, engine = bench.schedule.calls, _chain_states(bench, _OP), bench.engine
-    busy = join(spans(bench.first_use), bench.host.profiler)
+    calls, states, engine = bench.schedule.calls, _chain_states(bench, _OP), bench.delays.engine
+    busy = join(spans(bench.delays.first_use), bench.host.profiler)
     threads = {c: t for t, c in sorted(bench.schedule.threads.items(), reverse=True) if t not in engine.threads}
     gone: dict[int, Intervals] = {}
     for chain, thread in threads.items():
@@ -104,7 +104,7 @@ def _where(bench: Bench, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Se
 def launch_work(bench: Bench) -> Scenario | None:
     """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
     calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
-    kept = join(spans(bench.first_use), bench.host.profiler)
+    kept = join(spans(bench.delays.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, loading in _chain_states(bench, _LOADING).items():
         mine = (calls.chain == chain) & (calls.before != NONE)
@@ -125,7 +125,7 @@ def allocations(bench: Bench) -> Scenario | None:
 def first_use(bench: Bench) -> Scenario | None:
     """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
     threads = list(bench.schedule.threads)
-    rows = bench.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
+    rows = bench.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
     gone = {t: spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
     gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
     outermost = _outermost(rows)

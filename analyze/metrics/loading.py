@@ -14,9 +14,7 @@ from analyze.trace import Trace, matching, timed_rows
 
 # The iterator of a loader with workers, and the function of it that polls their queue.
 _FROM_WORKERS = r"_MultiProcessingDataLoaderIter|/dataloader\.py\(\d+\): _try_get_data$"
-_PINNING = (
-    r"^(cuda|hip)(HostAlloc|MallocHost|HostMalloc|HostRegister)$|^cuMem(HostAlloc|AllocHost|HostRegister)(_v\d)?$"
-)
+PINNING = r"^(cuda|hip)(HostAlloc|MallocHost|HostMalloc|HostRegister)$|^cuMem(HostAlloc|AllocHost|HostRegister)(_v\d)?$"
 _MOST = 0.5  # of the time: what covers less does not explain it
 _LONG = 10  # times the median: a wait that is longer is no usual one
 
@@ -52,7 +50,7 @@ def _from_workers(trace: Trace, thread: int) -> Intervals:
 def _pinning(bench: Bench, waits: Intervals) -> Place | None:
     """What fills the waits on another thread, if it is pinning memory."""
     calls = timed_rows(bench.trace.runtime)
-    calls = calls.filter(matching(calls["name"], _PINNING) & ~pl.col("thread").is_in(list(bench.schedule.threads)))
+    calls = calls.filter(matching(calls["name"], PINNING) & ~pl.col("thread").is_in(list(bench.schedule.threads)))
     start = calls["start_ns"].to_numpy()
     calls = calls.filter(
         pl.Series(waits.covered_within(start, start + calls["dur_ns"].to_numpy()) > 0, dtype=pl.Boolean)

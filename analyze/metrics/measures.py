@@ -9,7 +9,7 @@ import polars as pl
 from analyze.guard import Guard, require
 from analyze.metrics.alignment import Alignment, measure_alignment
 from analyze.metrics.attribution import Attribution, attribute
-from analyze.metrics.causes import add_causes
+from analyze.metrics.causes import Delays, add_causes
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
@@ -120,8 +120,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     within, make = selection.host_interval, (guard := Guard()).make
     host = make("host-states", lambda: Host(trace))
     lines = make("timelines", lambda: device_timelines(trace.activities, selection.activities))
-    parts = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
-    gaps = make("idle-causes", lambda: add_causes(trace, host, parts, definitions))
+    delays = Delays(trace, host, definitions.long_gap_ns)
+    gaps = make("idle-parts", lambda: _gaps(lines, delays))
     devices = make("devices", lambda: _devices(trace, lines, gaps, definitions))
     main = make("headline", lambda: headline(devices))
     launches = make("launches", lambda: measure_launches(trace, selection.activities, within, definitions))
@@ -134,7 +134,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     final = make("final-sync", lambda: find_final_sync(trace, host.blocking, definitions))
     odd = make("notices", lambda: find_notices(trace, selection, devices, launches, definitions, zeros))
     notices = _notices(odd, purpose, memory)
-    bench = make("bench", lambda: Bench(trace, host, work, gpu, abilities, definitions, within, final))
+    bench = make("bench", lambda: Bench(delays, work, gpu, abilities, definitions, within, final))
     flags, cut = trace.metadata.flags, trace.recording.cut
     measures = Measures(
         selection=selection.label,
@@ -184,6 +184,12 @@ def _work(trace: Trace, selection: Selection) -> Attribution:
 
 def _overlaps(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> tuple[Overlap, ...]:
     return tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True))
+
+
+def _gaps(lines: list[DeviceTimeline], delays: Delays) -> list[pl.DataFrame]:
+    """The gaps of each device with their parts, the costs of blocking calls and the causes of launch-bound time."""
+    host = delays.host
+    return add_causes(delays, [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
 
 
 def _savings(bench: Bench, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:

@@ -11,9 +11,8 @@ import polars as pl
 
 from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.causes import Engine, find_engine
+from analyze.metrics.causes import Delays
 from analyze.metrics.dispatch import Dispatch, dispatch_of
-from analyze.metrics.first_use import first_use_rows
 from analyze.metrics.sdpa import MathAttention
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
@@ -104,8 +103,7 @@ class Bench:
     """Everything that scenarios are made from.
 
     Attributes:
-        trace: the trace.
-        host: its host side.
+        delays: what keeps the host from launching.
         work: the selected activities with op and purpose; `at` is their row among all timed ones.
         gpu: model of the headline device, None when it is not known.
         abilities: what that device can multiply with, None when it is not known.
@@ -114,8 +112,7 @@ class Bench:
         final: row of `host.waits` with the profiler's own synchronisation, None without one.
     """
 
-    trace: Trace
-    host: Host
+    delays: Delays
     work: Attribution
     gpu: Gpu | None
     abilities: Abilities | None
@@ -123,20 +120,20 @@ class Bench:
     within: tuple[int, int] | None
     final: int | None
 
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.delays.trace
+
+    @property
+    def host(self) -> Host:
+        """Its host side."""
+        return self.delays.host
+
     @cached_property
     def schedule(self) -> Schedule:
         """Who waits for whom, over all timed activities."""
         return build_schedule(self.trace, self.host)
-
-    @cached_property
-    def first_use(self) -> pl.DataFrame:
-        """What only the first iterations do, see `first_use_rows`."""
-        return first_use_rows(self.trace, self.host, self.definitions.long_gap_ns)
-
-    @cached_property
-    def engine(self) -> Engine:
-        """The backward engine."""
-        return find_engine(self.trace)
 
     @cached_property
     def rows(self) -> pl.DataFrame:

@@ -95,7 +95,7 @@ class Damage:
     """What the lenient rungs did.
 
     Attributes:
-        repaired: events whose text was mended; their names are approximate.
+        repaired: events whose text was repaired; their names are approximate.
         lost: events that could not be read.
         cut: the document ends before its events do.
         example: the beginning of the first lost event.

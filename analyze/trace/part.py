@@ -35,7 +35,7 @@ class Part:
         events: rows of any kind that could be read.
         metadata: metadata rows among them.
         announced: where in the file each of these rows stands.
-        damage: what had to be mended or was lost.
+        damage: what had to be repaired or was lost.
         rest: what stands behind the end of the list, None where that was not met.
         keys_after: the keys after the events, when the end was sound.
     """

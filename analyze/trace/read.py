@@ -143,7 +143,7 @@ def _notices(source: Source, part: Part, *, readable_head: bool) -> Iterator[Not
         )
         yield Notice("events-lost", text, damage.lost)
     if damage.repaired:
-        text = f"{damage.repaired:,} events were no valid JSON and were mended; their names are approximate."
+        text = f"{damage.repaired:,} events were not valid JSON and were repaired; their names are approximate."
         yield Notice("events-mended", text, damage.repaired)
     if not readable_head:
         text = "The metadata before the events cannot be read: device names and flags are missing."

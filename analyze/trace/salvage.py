@@ -1,4 +1,4 @@
-"""Damaged pieces: every event that can be read is, known defects of writers are mended, and the rest is counted."""
+"""Damaged pieces: every event that can be read is, known defects of writers are repaired, and the rest is counted."""
 
 from __future__ import annotations
 

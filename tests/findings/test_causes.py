@@ -85,8 +85,8 @@ def test_a_wait_and_the_pause_behind_it_share_idle_time(pause: int, first: str, 
     assert states(report) == {"computation": 16_000, "queued": 15, **expected}
 
 
-@pytest.mark.parametrize(("at", "told"), [((0,), False), ((0, 1), True), ((0, 1, 2), True)])
-def test_one_synchronisation_is_no_loop(at: tuple[int, ...], told: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("at", "reported"), [((0,), False), ((0, 1), True), ((0, 1, 2), True)])
+def test_one_synchronisation_is_no_loop(at: tuple[int, ...], reported: bool, tmp_path: Path) -> None:
     """Four steps of 2,600 us; a wait of 1,990 us for the kernel in some of them, and 500 us of ops behind it."""
     builder = TraceBuilder()
     for number in range(4):
@@ -95,7 +95,7 @@ def test_one_synchronisation_is_no_loop(at: tuple[int, ...], told: bool, tmp_pat
         if number in at:
             builder.api("cudaDeviceSynchronize", now + 50, 1_990)
         builder.op("aten::add_", now + 2_045, 500)
-    assert ("iteration-sync" in found(judged(builder, tmp_path))) is told
+    assert ("iteration-sync" in found(judged(builder, tmp_path))) is reported
 
 
 def test_a_harness_that_synchronises_around_all_steps(tmp_path: Path) -> None:
@@ -127,8 +127,10 @@ def test_the_backward_thread_waits_and_pauses_for_no_python(beside: bool, tmp_pa
     assert "pause" not in states(report)
 
 
-@pytest.mark.parametrize(("shrinking", "told"), [(False, "The DataLoader's workers cannot keep up"), (True, "late")])
-def test_waits_for_workers(shrinking: bool, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("shrinking", "reported"), [(False, "The DataLoader's workers cannot keep up"), (True, "late")]
+)
+def test_waits_for_workers(shrinking: bool, reported: str, tmp_path: Path) -> None:
     """Eight steps: a wait of 5 ms each; or one of 40 ms where an epoch begins, and 50 us then."""
     builder, now = TraceBuilder(), 0
     for number in range(8):
@@ -138,7 +140,7 @@ def test_waits_for_workers(shrinking: bool, told: str, tmp_path: Path) -> None:
         builder.run(GEMM, (now - 120, 5), (now - 110, 2_000))
         now += 1_900
     finding = found(judged(builder, tmp_path))["input-wait"]
-    assert told in finding.title
+    assert reported in finding.title
     assert "on the launching thread" not in finding.title
     assert ("persistent_workers=True)" in finding.change) is shrinking
     if shrinking:
@@ -175,8 +177,8 @@ def test_what_was_compiled_before_is_recompiled(before: str, after: str, again: 
     assert "reduce-overhead" not in finding.change
 
 
-@pytest.mark.parametrize(("plain", "told"), [(0, False), (3, True)])
-def test_custom_functions_record_no_graph(plain: int, told: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("plain", "reported"), [(0, False), (3, True)])
+def test_custom_functions_record_no_graph(plain: int, reported: bool, tmp_path: Path) -> None:
     """Each MatMul4Bit takes a number, gradients or not; an op that takes one as well records a graph."""
     builder, number = TraceBuilder(), 9
     for turn in range(6):
@@ -184,7 +186,7 @@ def test_custom_functions_record_no_graph(plain: int, told: bool, tmp_path: Path
             builder.row("cpu_op", name, 20 * turn + 10 * at, 8, **{"Sequence number": number})
             number += at or (turn < plain)
         builder.run("own", (20 * turn + 11, 4), (30 + 100 * turn, 99))
-    assert ("training-mode" in found(judged(builder, tmp_path))) is told
+    assert ("training-mode" in found(judged(builder, tmp_path))) is reported
 
 
 @pytest.mark.parametrize(

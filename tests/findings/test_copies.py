@@ -46,8 +46,8 @@ def test_computation_hides_copies_behind_it_and_no_more_than_it_lasts(before: in
     assert (saved_us(finding) if finding else 0) == pytest.approx(saved, abs=1)
 
 
-@pytest.mark.parametrize(("lasts", "told"), [(9, False), (11, True)])
-def test_many_copies_inside_the_device(lasts: int, told: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lasts", "reported"), [(9, False), (11, True)])
+def test_many_copies_inside_the_device(lasts: int, reported: bool, tmp_path: Path) -> None:
     """100 copies of 9 or 11 us, 1 us apart, behind 107,900 us of computation: 1,000 us of 109,000 are below 1 %."""
     builder, start = TraceBuilder(), 107_910.0
     builder.run(GEMM, (0, 5), (10, 107_900))
@@ -63,8 +63,8 @@ def test_many_copies_inside_the_device(lasts: int, told: bool, tmp_path: Path) -
         )
         start += lasts + 1
     findings = found(judged(builder, tmp_path))
-    assert ("device-copies" in findings) is told
-    if told:
+    assert ("device-copies" in findings) is reported
+    if reported:
         finding = findings["device-copies"]
         assert saved_us(finding) == pytest.approx(1_200, abs=1)
         assert finding.title == "100 copies inside the GPU: copy_bucket_to_grad"
@@ -72,8 +72,8 @@ def test_many_copies_inside_the_device(lasts: int, told: bool, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("name", "env"), [("nchw", False), ("batched_transpose_32x32_half", True)])
-@pytest.mark.parametrize(("lasts", "told"), [(9, False), (11, True)])
-def test_transposes_around_convolutions(name: str, env: bool, lasts: int, told: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lasts", "reported"), [(9, False), (11, True)])
+def test_transposes_around_convolutions(name: str, env: bool, lasts: int, reported: bool, tmp_path: Path) -> None:
     """Two transposes of 4.5 or 5.5 us with a gap of 0.5 us each, in each of ten ms: 10 or 12 us of 1,000."""
     transpose = name if env else "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true>(int)"
     builder, start, other = TraceBuilder(), 100.0, 998.5 - lasts
@@ -83,8 +83,8 @@ def test_transposes_around_convolutions(name: str, env: bool, lasts: int, told: 
             builder.run(kernel, (20 * number + 1 + 5 * at, 4), (start, dur))
             start += dur + 0.5
     findings = found(judged(builder, tmp_path))
-    assert ("layout" in findings) is told
-    if told:
+    assert ("layout" in findings) is reported
+    if reported:
         assert saved_us(findings["layout"]) == pytest.approx(10 * (lasts + 1) - 0.5, abs=1)
         assert "channels_last" in findings["layout"].change
         assert ("PYTORCH_MIOPEN_SUGGEST_NHWC=1" in findings["layout"].change) is env

@@ -31,7 +31,7 @@ def steps(waits: Sequence[int], loader: str = WORKERS, pinned_by: int = 0) -> Tr
 
 
 @pytest.mark.parametrize(
-    ("waits", "told"),
+    ("waits", "reported"),
     [
         ((300, 300, 300, 50, 50), False),  # 2 of 5: that of the first step is not in the window
         ((300, 300, 300, 300, 50), True),  # 3 of 5
@@ -40,8 +40,8 @@ def steps(waits: Sequence[int], loader: str = WORKERS, pinned_by: int = 0) -> Tr
         ((300, 300), False),  # two steps are too few
     ],
 )
-def test_most_steps_wait_for_workers(waits: tuple[int, ...], told: bool, tmp_path: Path) -> None:
-    assert ("loader-starved" in found(judged(steps(waits), tmp_path))) is told
+def test_most_steps_wait_for_workers(waits: tuple[int, ...], reported: bool, tmp_path: Path) -> None:
+    assert ("loader-starved" in found(judged(steps(waits), tmp_path))) is reported
 
 
 def test_how_much_faster_batches_would_have_to_come(tmp_path: Path) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from analyze.findings.eager import all_compiled, fusing_change
-from analyze.findings.finding import Finding, Outcome, Passed, Unmeasured
+from analyze.findings.eager import fusing_change, unless_compiled
+from analyze.findings.finding import Finding, Outcome
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, percent
 
 
 def check(case: Case) -> Outcome:
     """What would be saved, unless a compiler had its chance."""
-    cost = case.cost(RULE)
-    if isinstance(cost, Passed | Unmeasured):
-        return cost
-    if all_compiled(cost.scenario.dispatch):
-        return Passed(RULE.id, "Inductor made these kernels, and kept them apart")
-    return _finding(case, cost)
+    return unless_compiled(case, RULE, _finding)
 
 
 def _finding(case: Case, cost: Cost) -> Finding:

@@ -9,7 +9,7 @@ from analyze.findings.rule import Case, Cost, Rule
 from analyze.metrics.sdpa import MATH, MathAttention
 from analyze.units import duration, percent, plural
 
-_MOST = 0.5  # of the time: from here on PyTorch's own function is what runs unfused
+_MOST = 0.5  # of the time: with this much of it, PyTorch's own function is what runs unfused
 
 
 def tell(case: Case, cost: Cost) -> Finding:
