@@ -55,8 +55,13 @@ def fusing_change(fix: str, dispatch: Dispatch | None) -> str:
     return f"{inside}; outside it: {left}" if left else inside
 
 
+def all_compiled(dispatch: Dispatch | None) -> bool:
+    """Whether Inductor made nearly all of it: what it left apart, it could not join."""
+    return dispatch is not None and dispatch.compiled >= _ALL
+
+
 def unless_compiled(case: Case, rule: Rule, finding: Callable[[Case, Cost], Finding]) -> Outcome:
-    """The finding on kernels that a compiler would fuse, unless Inductor made nearly all of them: it kept them apart.
+    """The finding on kernels that a compiler would fuse, unless Inductor made nearly all of them.
 
     Args:
         case: the case.
@@ -66,8 +71,7 @@ def unless_compiled(case: Case, rule: Rule, finding: Callable[[Case, Cost], Find
     cost = case.cost(rule)
     if not isinstance(cost, Cost):
         return cost
-    dispatch = cost.scenario.dispatch
-    if dispatch is not None and dispatch.compiled >= _ALL:
+    if all_compiled(cost.scenario.dispatch):
         return Passed(rule.id, "Inductor made these kernels, and kept them apart")
     return finding(case, cost)
 
