@@ -145,6 +145,7 @@ class Suggestion:
         change: the exact change.
         paragraphs: heading and text of what is to be known about it.
         evidence: where the cost arises.
+        shared: which earlier suggestion claims most of the same time, a phrase; empty without one.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Suggestion:
     change: str
     paragraphs: tuple[tuple[str, str], ...]
     evidence: tuple[Table, ...]
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from analyze.units import duration, percent, plural
 
 _LONGEST = 32
 _FRAME = re.compile(r"^.*\(\d+\): (\S+)")
+_SEVERAL = 2
 _WORTH_A_REMARK = 0.10  # of activity time: time in slow products that is told though their saving is not known
 
 
@@ -35,6 +36,18 @@ def last_part(name: str) -> str:
 def is_frame(names: tuple[str, ...]) -> bool:
     """Whether the evidence of a gap is Python frames rather than an op or a range."""
     return any(_FRAME.match(name) for name in names)
+
+
+def in_steps(names: tuple[str, ...], total: int) -> str:
+    """Where a cost arises, as the end of a sentence: " in step 10"; empty where that says nothing.
+
+    Args:
+        names: the steps that it arises in, as recorded: ProfilerStep#10.
+        total: how many steps there are.
+    """
+    if not names or total < _SEVERAL or len(names) > 1:
+        return ""
+    return f" in step {names[0].rpartition('#')[2]}"
 
 
 def gaps_table(gaps: tuple[ShrunkGap, ...], device: DeviceTime) -> tuple[Table, ...]:

@@ -9,6 +9,7 @@ import polars as pl
 from analyze.guard import Guard, require
 from analyze.metrics.alignment import Alignment, measure_alignment
 from analyze.metrics.attribution import Attribution, attribute
+from analyze.metrics.causes import add_causes
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
@@ -120,7 +121,8 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     make = guard.make
     host = make("host-states", lambda: Host(trace))
     lines = make("timelines", lambda: device_timelines(trace.activities, selection.activities))
-    gaps = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+    parts = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+    gaps = make("idle-causes", lambda: add_causes(trace, host, parts, definitions))
     devices = make("devices", lambda: _devices(trace, lines, gaps, definitions))
     main = make("headline", lambda: headline(devices))
     launches = make("launches", lambda: measure_launches(trace, selection.activities, within, definitions))

@@ -11,6 +11,7 @@ import polars as pl
 
 from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
+from analyze.metrics.causes import Engine, find_engine
 from analyze.metrics.dispatch import Dispatch, dispatch_of
 from analyze.metrics.first_use import first_use_rows
 from analyze.metrics.sdpa import MathAttention
@@ -46,6 +47,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Loading:
+    """Waits for a loader's worker processes.
+
+    Attributes:
+        waits: how many.
+        long: of them, those over ten times the median, where they take most of the time; else 0.
+        long_ns: their time added up.
+        pinning: calls that allocate or register pinned memory on a thread that launches nothing, where they fill most
+            of the waits; `where` is the thread.
+    """
+
+    waits: int
+    long: int
+    long_ns: int
+    pinning: Place | None
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A cost and its removal.
 
@@ -57,6 +76,9 @@ class Scenario:
         note: what the new times rest on, where they are not zero.
         precision: what products would run in, where that is the change; `NOTHING_FASTER` where the GPU has nothing.
         units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
+        steps: names of the steps in which it arises, in order; empty outside steps.
+        origin: what most of it comes from, where the records say: compilation, recompilation or empty_cache.
+        loading: of input, how the workers of the loader are waited for; None where it is loaded on the thread itself.
         kind: of collectives, the kind with most time.
         dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.
         sdpa: of attention, what PyTorch's own function was given where it ran unfused, None where it did not.
@@ -69,6 +91,9 @@ class Scenario:
     note: str = ""
     precision: str = ""
     units: str = ""
+    steps: tuple[str, ...] = ()
+    origin: str = ""
+    loading: Loading | None = None
     kind: str = ""
     dispatch: Dispatch | None = None
     sdpa: MathAttention | None = None
@@ -106,7 +131,12 @@ class Bench:
     @cached_property
     def first_use(self) -> pl.DataFrame:
         """What only the first iterations do, see `first_use_rows`."""
-        return first_use_rows(self.trace, self.host, self.schedule, self.definitions.long_gap_ns)
+        return first_use_rows(self.trace, self.host, self.definitions.long_gap_ns)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The backward engine."""
+        return find_engine(self.trace)
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -115,7 +145,7 @@ class Bench:
 
     @cached_property
     def waits(self) -> pl.DataFrame:
-        """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
+        """The blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
         calls, blocking = self.schedule.calls, self.host.waits.with_row_index("row")
         at = np.flatnonzero(calls.blocking != NONE)
         awaited = np.full(blocking.height, NONE)
@@ -128,13 +158,16 @@ class Bench:
         name = pl.col("name").cast(pl.String)
         inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")
         kind = pl.when("inbound").then(pl.lit("copy")).when(inside).then(pl.lit("op")).otherwise(pl.lit("explicit"))
-        table = (
+        return (
             blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
             .with_columns(waits_for=kind)
             .filter(pl.col("why").is_in(("blocking", "copy")))
             .filter(pl.col("row") != (NONE if self.final is None else self.final))
         )
-        return table.filter(pl.col("start_ns").is_between(*self.within)) if self.within else table
+
+    def begun_within(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows that begin in the selection."""
+        return rows.filter(pl.col("start_ns").is_between(*self.within)) if self.within else rows
 
     def _launched_before(self, at: Int64) -> Int64:
         """The activity that was launched right before each call: a wait that found it done was meant for it."""
@@ -143,6 +176,17 @@ class Bench:
         activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
         before: Int64 = activity[self.schedule.calls.before[at]]
         return before
+
+    def steps_of(self, time_ns: pl.Series) -> tuple[str, ...]:
+        """Names of the steps in which some instants lie, in order."""
+        steps = self.trace.steps
+        if not steps.height:
+            return ()
+        starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+        time = time_ns.to_numpy()
+        at = np.searchsorted(starts, time, side="right") - 1
+        inside = (at >= 0) & (time < ends[np.maximum(at, 0)])
+        return tuple(steps["name"].cast(pl.String)[row] for row in np.unique(at[inside]).tolist())
 
     @cached_property
     def selected(self) -> Intervals | None:

@@ -10,7 +10,7 @@ import polars as pl
 from analyze.blocks import Block, Column, Kind, Section, Table
 from analyze.timeline import DeviceTimeline, union
 
-_BRIEF_CATEGORIES = 4
+_BRIEF_CATEGORIES = 3
 _KERNELS_LISTED = 20
 
 
