@@ -14,9 +14,7 @@ from analyze.trace import Trace, matching, timed_rows
 
 # The iterator of a loader with workers, and the function of it that polls their queue.
 FROM_WORKERS = r"_MultiProcessingDataLoaderIter|/dataloader\.py\(\d+\): _try_get_data$"
-PINNING = (
-    r"^(cuda|hip)(HostAlloc|MallocHost|HostMalloc|HostRegister)$|^cuMem(HostAlloc|AllocHost|HostRegister)(_v\d)?$"
-)
+PINNING = r"^(cuda|hip)(HostAlloc|MallocHost|HostMalloc|HostRegister)$|^cuMem(HostAlloc|AllocHost|HostRegister)(_v\d)?$"
 _MOST = 0.5  # of the time: what covers less does not explain it
 _LONG = 10  # times the median: a wait that is longer is no usual one
 
