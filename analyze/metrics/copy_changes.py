@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -54,7 +56,8 @@ def _hidden_ns(bench: Bench, copies: pl.DataFrame) -> Int64:
 def copies_inside(bench: Bench) -> Scenario | None:
     """Copies from one place of a device's memory to another, named by what copies."""
     rows = bench.rows.filter((pl.col("kind") == "memcpy") & pl.col("name").str.contains(_WITHIN))
-    return of_activities(rows.with_columns(op=_copier(bench, rows)), bench.without(rows))
+    found = of_activities(rows.with_columns(op=_copier(bench, rows)), bench.without(rows))
+    return found and replace(found, dispatch=bench.dispatch(rows, rows["dur_ns"]))
 
 
 def _copier(bench: Bench, rows: pl.DataFrame) -> pl.Series:
