@@ -220,6 +220,26 @@ def test_the_original_inputs_give_the_same(shared: Path, number: str) -> None:
     assert found == expected[number]
 
 
+@pytest.mark.parametrize(
+    ("case", "window", "computation", "communication", "copy", "idle"),
+    [
+        ("19-tiny-allreduce-waits", 43_040, 24_080, 16_000, 0, 2_960),
+        ("26-cuda-copy-blocks", 39_848, 29_520, 0, 9_400, 928),
+        ("31-copy-stream-no-overlap", 23_607, 14_400, 0, 8_000, 1_207),
+    ],
+)
+def test_collectives_and_copies_that_nothing_hides(
+    case: str, window: int, computation: int, communication: int, copy: int, idle: int, shared: Path
+) -> None:
+    """The ledgers, in us; what is said about them is in tests/findings (test_collectives, test_copies)."""
+    (device,) = measure(Trace.load(shared / "cases" / case / "trace.json"), Definitions(), Wish()).devices
+    assert device.window_ns == window * US
+    assert device.computation_ns == computation * US
+    assert device.exposed_communication_ns == communication * US
+    assert device.exposed_copy_ns == copy * US
+    assert device.idle_ns == idle * US
+
+
 def original(shared: Path, number: str) -> Whole:
     """The report on the only file of a case."""
     folder = next((shared / "cases").glob(f"{number}-*"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -28,10 +30,12 @@ def inbound_copies(bench: Bench) -> Scenario | None:
     """
     inbound = (pl.col("kind") == "memcpy") & pl.col("name").str.contains(INBOUND)
     rows = bench.rows.filter(inbound & (pl.col("dur_ns") > 0)).sort("start_ns", maintain_order=True)
-    rest = rows["dur_ns"].to_numpy() - _hidden_ns(bench, rows)
+    hidden = _hidden_ns(bench, rows)
+    rest = rows["dur_ns"].to_numpy() - hidden
     rest = np.where(rows["name"].str.contains(_PAGEABLE).to_numpy(), 0, rest)
     shorter = rest < rows["dur_ns"].to_numpy()
-    return of_activities(rows, bench.shortened(rows.filter(pl.Series(shorter)), rest[shorter]))
+    found = of_activities(rows, bench.shortened(rows.filter(pl.Series(shorter)), rest[shorter]))
+    return found and replace(found, hidable_ns=int(hidden.sum()))
 
 
 def _hidden_ns(bench: Bench, copies: pl.DataFrame) -> Int64:
@@ -54,7 +58,8 @@ def _hidden_ns(bench: Bench, copies: pl.DataFrame) -> Int64:
 def copies_inside(bench: Bench) -> Scenario | None:
     """Copies from one place of a device's memory to another, named by what copies."""
     rows = bench.rows.filter((pl.col("kind") == "memcpy") & pl.col("name").str.contains(_WITHIN))
-    return of_activities(rows.with_columns(op=_copier(bench, rows)), bench.without(rows))
+    found = of_activities(rows.with_columns(op=_copier(bench, rows)), bench.without(rows))
+    return found and replace(found, dispatch=bench.dispatch(rows, rows["dur_ns"]))
 
 
 def _copier(bench: Bench, rows: pl.DataFrame) -> pl.Series:

@@ -13,7 +13,7 @@ from analyze.timeline.intervals import NOTHING
 from analyze.trace import Trace, matching, timed_rows
 
 # The iterator of a loader with workers, and the function of it that polls their queue.
-_FROM_WORKERS = r"_MultiProcessingDataLoaderIter|/dataloader\.py\(\d+\): _try_get_data$"
+FROM_WORKERS = r"_MultiProcessingDataLoaderIter|/dataloader\.py\(\d+\): _try_get_data$"
 PINNING = r"^(cuda|hip)(HostAlloc|MallocHost|HostMalloc|HostRegister)$|^cuMem(HostAlloc|AllocHost|HostRegister)(_v\d)?$"
 _MOST = 0.5  # of the time: what covers less does not explain it
 _LONG = 10  # times the median: a wait that is longer is no usual one
@@ -44,7 +44,7 @@ def _threads(rows: pl.DataFrame) -> Iterable[int]:
 def _from_workers(trace: Trace, thread: int) -> Intervals:
     """Instants at which a thread waits for a loader's workers."""
     tables = (table.filter(pl.col("thread") == thread) for table in (trace.ranges, trace.ops, trace.frames))
-    return join(*(spans(table.filter(matching(table["name"], _FROM_WORKERS))) for table in tables))
+    return join(*(spans(table.filter(matching(table["name"], FROM_WORKERS))) for table in tables))
 
 
 def _pinning(bench: Bench, waits: Intervals) -> Place | None:

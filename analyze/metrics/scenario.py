@@ -80,6 +80,7 @@ class Scenario:
         loading: of input, how the workers of the loader are waited for; None where it is loaded on the thread itself.
         kind: of collectives, the kind with most time.
         dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.
+        hidable_ns: of copies to the device, how much of their time computation could hide; None for other costs.
         sdpa: of attention, what PyTorch's own function was given where it ran unfused, None where it did not.
     """
 
@@ -95,6 +96,7 @@ class Scenario:
     loading: Loading | None = None
     kind: str = ""
     dispatch: Dispatch | None = None
+    hidable_ns: int | None = None
     sdpa: MathAttention | None = None
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.metrics.loading import PINNING
+from analyze.metrics.loading import FROM_WORKERS, PINNING
 from analyze.timeline import DeviceTimeline, Host, intersect, spans, subtract
 from analyze.timeline.intervals import NOTHING, Intervals
 from analyze.trace import Trace, matching, timed_rows
 
-_FROM_WORKERS = r"_MultiProcessingDataLoaderIter"
 _STARVED = 0.1  # of a step: idle time inside the wait for workers from which on it counts
 FEWEST = 3  # steps: of fewer nothing can be said about most
 
@@ -51,7 +50,7 @@ def measure_starvation(trace: Trace, host: Host, line: DeviceTimeline | None) ->
     A wait that another thread fills by pinning memory is not the workers'.
     """
     loading = timed_rows(host.loading)
-    waits = loading.filter(matching(loading["name"], _FROM_WORKERS))
+    waits = loading.filter(matching(loading["name"], FROM_WORKERS))
     steps = trace.steps.filter(pl.col("thread").is_in(waits["thread"].unique().implode()))
     if line is None or not waits.height or not steps.height:
         return Starvation()

@@ -47,3 +47,38 @@ def test_the_tiny_all_reduce_that_waits(shared: Path) -> None:
     passed = {p.id: p.reason for p in diagnosis.passed}
     assert passed["collective-wait"] == "collective-latency reports waits that all steps have alike"
     assert "collective-latency" in passed["exposed-communication"]
+
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+GENERIC = "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "around", "trains", "words", "silent"),
+    [
+        (ALL_REDUCE, "", True, "DDP bucket_cap_mb", "fewer ranks"),
+        (ALL_REDUCE, "", False, "fewer ranks per model", "DDP"),
+        (SEND_RECV, "nccl:all_to_all", True, "halve the batch", "DDP"),
+        (SEND_RECV, "", True, "of an all-to-all, halve the batch", "DDP"),
+        (SEND_RECV, "nccl:recv 1<-0", False, "more requests in flight", "bucket"),
+        (GENERIC, "nccl:_all_gather_base", True, "gather the next layer early", "DDP"),
+        (GENERIC, "reduce_everything", False, "of an all-to-all", "DDP"),  # a user's own range says no kind
+    ],
+)
+def test_the_change_is_by_kind_and_by_what_runs(
+    kernel: str, around: str, trains: bool, words: str, silent: str, tmp_path: Path
+) -> None:
+    """A GEMM of 3 ms and a collective of 1 ms behind it, four times."""
+    builder = TraceBuilder()
+    if trains:
+        builder.op("autograd::engine::evaluate_function: MmBackward0", 500, 5)
+    for number in range(4):
+        builder.run(GEMM, (20 * number, 4), (100 + 4_000 * number, 3_000))
+        if around:
+            builder.annotation(around, 20 * number + 5, 10)
+        builder.run(kernel, (20 * number + 6, 4), (3_100 + 4_000 * number, 1_000))
+    finding = found(judged(builder, tmp_path))["exposed-communication"]
+    assert words in finding.change
+    assert silent not in finding.change
+    assert saved_us(finding) == pytest.approx(4_000, abs=10)

@@ -25,6 +25,7 @@ def test_copies_that_nothing_hides(case: str, least_us: int, most_us: int, pin: 
     assert finding.id == "exposed-copies"
     assert least_us <= saved_us(finding) <= most_us
     assert ("pin_memory" in finding.change) is pin
+    assert ("could hide 6.00 ms" in finding.seen) is not pin
 
 
 @pytest.mark.parametrize(("before", "saved"), [(500, 500), (2_000, 1_300), (0, 0)])
@@ -88,3 +89,16 @@ def test_transposes_around_convolutions(name: str, env: bool, lasts: int, report
         assert saved_us(findings["layout"]) == pytest.approx(10 * (lasts + 1) - 0.5, abs=1)
         assert "channels_last" in findings["layout"].change
         assert ("PYTORCH_MIOPEN_SUGGEST_NHWC=1" in findings["layout"].change) is env
+
+
+@pytest.mark.parametrize(("region", "words"), [("", 'backend="inductor"'), ("Torch-Compiled Region: 0/0", "out=")])
+def test_copies_of_a_traced_graph_are_no_line_of_the_program(region: str, words: str, tmp_path: Path) -> None:
+    """100 clones of 100 us by AOTAutograd: a backend that runs op by op, or Inductor's code."""
+    builder = TraceBuilder().run(GEMM, (0, 5), (10, 5_000))
+    for number in range(100):
+        launch = 10.0 * number + 10
+        if region:
+            builder.op(region, launch - 1, 10)
+        builder.op("CompiledFunction", launch, 9).op("aten::clone", launch + 1, 7)
+        builder.run("Memcpy DtoD (Device -> Device)", (launch + 2, 5), (5_010 + 101 * number, 100), cat="gpu_memcpy")
+    assert words in found(judged(builder, tmp_path))["device-copies"].change

@@ -14,7 +14,10 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"{plural(scenario.count, 'copy', 'copies')} to the GPU: {duration(scenario.time_ns)}. Of all copies, "
         f"{duration(exposed)}, {percent(case.share(exposed))} of the window, have no computation beside them."
     )
-    change = _PIN_FIRST if any("Pageable" in place.name for place in scenario.places) else ""
+    pageable = any("Pageable" in place.name for place in scenario.places)
+    if scenario.hidable_ns is not None and not pageable:
+        seen += f" Computation that comes before them could hide {duration(scenario.hidable_ns)} of their time."
+    change = _PIN_FIRST if pageable else ""
     return case.finding(RULE, cost, "Copies to the GPU are not hidden", seen, change=change)
 
 
