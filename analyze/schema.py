@@ -85,7 +85,7 @@ LINKED: Schema = (
     Column("launch_end_ns", _INT, "end of that call"),
     Column("launch_thread", pl.UInt32, "thread of that call"),
     Column("op", _NAME, "innermost op on the launching thread around the call, null without one"),
-    Column("category", _NAME, "what the activity computes: kernels.CATEGORIES"),
+    Column("category", _NAME, "what the activity computes: kernels.categories.NAMES"),
 )
 LAUNCHES: Schema = (
     Column("launch", pl.UInt32, "row of `runtime`"),

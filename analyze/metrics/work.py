@@ -19,7 +19,7 @@ class Category:
     """Activities of one category.
 
     Attributes:
-        category: one of `kernels.CATEGORIES`.
+        category: one of `kernels.categories.NAMES`.
         count: how many.
         sum_ns: their durations added up.
         exclusive_ns: instants at which only this category runs on its device.

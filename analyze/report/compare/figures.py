@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from analyze.findings import State, window_states
 from analyze.findings.states import SPLIT, STATES
+from analyze.kernels.categories import LABELS, WITH_PRECISION
 from analyze.metrics.step_ledgers import StepLedger
 from analyze.report.compare.judge import middle
 from analyze.report.compare.subject import MemoryPeak, Subject
 
 _POLARITY = {"computation": "higher"}  # of shares: the more of the window computes, the better
-_MATRIX = {"gemm": "GEMM", "convolution": "convolution", "attention": "attention"}
 
 
 _Step = TypeVar("_Step")
@@ -150,13 +150,13 @@ def _category_shares(subject: Subject) -> Iterator[Figure]:
 
 
 def _precision(subject: Subject) -> Iterator[Figure]:
-    for category, word in _MATRIX.items():
+    for category in WITH_PRECISION:
         uses = [use for use in subject.precision.uses if use.category == category]
         whole = sum(use.sum_ns for use in uses)
         for precision in dict.fromkeys(use.precision for use in uses):
             time = sum(use.sum_ns for use in uses if use.precision == precision)
             share = time / whole if whole else None
-            yield Figure(f"{category}_{precision}_share", f"{word} in {precision}", "share", "", share)
+            yield Figure(f"{category}_{precision}_share", f"{LABELS[category]} in {precision}", "share", "", share)
 
 
 def _launches(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
