@@ -146,6 +146,7 @@ class Suggestion:
         paragraphs: heading and text of what is to be known about it.
         evidence: where the cost arises.
         link: documentation of the change; the one link that a report has, and never from a file.
+        shared: which earlier suggestion claims most of the same time, a phrase; empty without one.
     """
 
     id: str
@@ -158,6 +159,7 @@ class Suggestion:
     paragraphs: tuple[tuple[str, str], ...]
     evidence: tuple[Table, ...]
     link: str
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,11 @@ class Abilities:
     faster: tuple[str, ...]
 
 
+def is_amd(name: str) -> bool:
+    """Whether a device's marketing name is one of AMD's."""
+    return bool(_AMD.search(name))
+
+
 def find_abilities(gpu: Gpu | None, name: str, capability: tuple[int, int] | None) -> Abilities | None:
     """What a device can multiply with, by its figures, else by its kind; None where neither is known.
 
@@ -109,7 +114,7 @@ def find_abilities(gpu: Gpu | None, name: str, capability: tuple[int, int] | Non
         name: marketing name as the profiler records it.
         capability: CUDA compute capability as recorded, None where not; what AMD devices record is another number.
     """
-    if _AMD.search(name):
+    if is_amd(name):
         if gpu is None:
             return None
         # Frameworks have no switch for xf32 that holds for all their libraries, so half precision is the advice.

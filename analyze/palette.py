@@ -15,6 +15,8 @@ VERDICTS = {
     "sync-bound": VERMILION,
     "launch-bound": VERMILION,
     "host-bound": VERMILION,
+    "allocator-bound": VERMILION,
+    "compilation-bound": ORANGE,
     "first-use": ORANGE,
     "mixed": ORANGE,
     "not-judged": PURPLE,

@@ -70,6 +70,10 @@ ACTIVITIES: Schema = (
     Column("registers", _INT, "registers per thread"),
     Column("shared_memory_bytes", _INT, "shared memory per block"),
     Column("graph", _INT, "CUDA graph id, null outside graphs and where not recorded"),
+    Column("collective", _NAME, "which collective, as the process group names it; null on other rows"),
+    Column("in_elements", _INT, "elements that this rank gives to the collective"),
+    Column("out_elements", _INT, "elements that this rank gets from it"),
+    Column("element_type", _NAME, "type of the elements as c10::ScalarType names it: Float, BFloat16"),
 )
 LINKED: Schema = (
     *ACTIVITIES,
@@ -81,7 +85,7 @@ LINKED: Schema = (
     Column("launch_end_ns", _INT, "end of that call"),
     Column("launch_thread", pl.UInt32, "thread of that call"),
     Column("op", _NAME, "innermost op on the launching thread around the call, null without one"),
-    Column("category", _NAME, "what the activity computes: kernels.CATEGORIES"),
+    Column("category", _NAME, "what the activity computes: kernels.categories.NAMES"),
 )
 LAUNCHES: Schema = (
     Column("launch", pl.UInt32, "row of `runtime`"),

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from analyze.errors import NotATraceError
+from analyze.findings import Finding, window_states
 from analyze.metrics import measure
+from analyze.report import Report as Whole
+from analyze.report import build_report
 from analyze.settings import Definitions
 from analyze.timeline import Wish
 from analyze.trace import Trace, Writer
@@ -215,3 +218,109 @@ def test_the_original_inputs_give_the_same(shared: Path, number: str) -> None:
         "11": [],
     }
     assert found == expected[number]
+
+
+@pytest.mark.parametrize(
+    ("case", "window", "computation", "communication", "copy", "idle"),
+    [
+        ("19-tiny-allreduce-waits", 43_040, 24_080, 16_000, 0, 2_960),
+        ("26-cuda-copy-blocks", 39_848, 29_520, 0, 9_400, 928),
+        ("31-copy-stream-no-overlap", 23_607, 14_400, 0, 8_000, 1_207),
+    ],
+)
+def test_collectives_and_copies_that_nothing_hides(
+    case: str, window: int, computation: int, communication: int, copy: int, idle: int, shared: Path
+) -> None:
+    """The ledgers, in us; what is said about them is in tests/findings (test_collectives, test_copies)."""
+    (device,) = measure(Trace.load(shared / "cases" / case / "trace.json"), Definitions(), Wish()).devices
+    assert device.window_ns == window * US
+    assert device.computation_ns == computation * US
+    assert device.exposed_communication_ns == communication * US
+    assert device.exposed_copy_ns == copy * US
+    assert device.idle_ns == idle * US
+
+
+def original(shared: Path, number: str) -> Whole:
+    """The report on the only file of a case."""
+    folder = next((shared / "cases").glob(f"{number}-*"))
+    return build_report(Trace.load(folder / "trace.json"))
+
+
+def first_of(report: Whole) -> tuple[Finding, float]:
+    """The first finding and its saving in us."""
+    first = report.diagnosis.findings[0]
+    assert first.saving is not None
+    return first, first.saving.ns / US
+
+
+def state_of(report: Whole, name: str) -> float:
+    """Time in one state of the window in us."""
+    (device,) = report.measures.devices
+    return next(state.ns for state in window_states(device) if state.id == name) / US
+
+
+def test_the_pin_memory_thread_allocates_anew_each_step(shared: Path) -> None:
+    """15: input wait 2 x 38,000 of 141,001; thread 4203 is in cudaHostAlloc 3 times, 102 ms; workers change nothing."""
+    report = original(shared, "15")
+    finding, saved = first_of(report)
+    assert (report.measures.devices[0].window_ns, state_of(report, "input-wait")) == (141_001 * US, 76_000)
+    assert (finding.id, saved) == ("input-wait", 76_000)
+    assert "thread 4203" in finding.seen
+    assert "cudaHostAlloc 3 times: 102 ms" in finding.seen
+    assert "pinned" in finding.title
+    assert "num_workers" not in finding.change
+    assert "waiting for the DataLoader's workers" in " ".join(report.verdict.sentences)
+
+
+def test_empty_cache_in_every_step(shared: Path) -> None:
+    """16: allocator calls are 2 x 15,200 of 160,000; without them both gaps of 20 ms go, for no other cause."""
+    report = original(shared, "16")
+    finding, saved = first_of(report)
+    assert (finding.id, saved) == ("allocator-stall", 40_000)
+    assert "empty_cache()" in finding.title
+    assert "trainer.py(3200): training_step" in finding.seen
+    assert state_of(report, "allocator") == 30_400
+    assert [f.id for f in report.diagnosis.findings] == ["allocator-stall"]
+    assert report.verdict.sentences[1].startswith(
+        "19.0% of the window (76.0% of the idle time) is the host inside the driver"
+    )
+
+
+def test_one_pause_of_the_host(shared: Path) -> None:
+    """17: in step 22 the host is outside ops for 41.5 ms; without stacks nothing says where; it may be gc."""
+    report = original(shared, "17")
+    finding, saved = first_of(report)
+    assert finding.id == "input-wait"
+    assert finding.title == "One host pause outside ops in step 22"
+    assert 41_500 <= saved <= 42_300, "the pause with the usual time between two ops around it"
+    assert "no Python frame" in finding.seen
+    assert "gc.freeze()" in finding.change
+    assert 41_500 <= state_of(report, "pause") <= 41_590
+    assert report.verdict.id == "mixed"
+    lines = " ".join(report.verdict.sentences)
+    assert lines.startswith("Host pause 56.7% and computation 38.2% of the window.")
+    assert "The longest gap takes 41.6 ms, 91.8% of the idle time, in step 22, with the host outside ops" in lines
+    assert "launch" not in lines
+
+
+def test_the_users_synchronisation_comes_first(shared: Path) -> None:
+    """18: it costs at most the two gaps of 1,301 us; the Python behind it fits into the wait that is then gone."""
+    report = original(shared, "18")
+    finding, saved = first_of(report)
+    assert finding.id == "iteration-sync"
+    assert 2_500 <= saved <= 2_602
+    assert [f.id for f in report.diagnosis.findings] == ["iteration-sync"]
+    assert 2_500 <= state_of(report, "sync") <= 2_602
+    assert "inside a blocking call, or launching anew" in report.verdict.sentences[1]
+
+
+def test_a_recompilation_names_its_step(shared: Path) -> None:
+    """30: 4.0 s in compile ranges of step 10; other steps are busy."""
+    report = original(shared, "30")
+    finding, saved = first_of(report)
+    assert (finding.id, finding.title) == ("warm-up", "Step 10 recompiles")
+    assert saved == pytest.approx(4_000_000, rel=0.001)
+    assert all(word in finding.change for word in ("mark_dynamic", "TORCH_LOGS=recompiles", "warm-up"))
+    assert report.verdict.id == "compilation-bound"
+    assert "in step 10" in " ".join(report.verdict.sentences)
+    assert "reduce-overhead" not in " ".join(f.change for f in report.diagnosis.findings)

@@ -1,4 +1,4 @@
-"""Nothing is written over that is not ours: inputs, capture's notes, a note with our name in it, what a link stands for."""
+"""Nothing is written over that is not ours: inputs, notes of capture or with our name in them, what a link leads to."""
 
 from __future__ import annotations
 

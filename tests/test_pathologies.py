@@ -57,9 +57,9 @@ def test_long_kernels_beside_others_are_left_alone(report_of: Report) -> None:
     assert report["devices"][0]["busy_ns"] == 50_000 * US
 
 
-def test_activities_years_away_are_left_out(report_of: Report) -> None:
+def test_activities_a_day_away_are_left_out(report_of: Report) -> None:
     b = steady()
-    b.kernel("from_another_time", 40 * 365 * 86_400 * 1e6, 10)
+    b.kernel("from_another_time", 86_400 * 1e6, 10)
     report = report_of(b)
     assert report["devices"][0]["window_ns"] == (39 * 100 + 50) * US
     assert "1 activity lies an hour or more away" in text(report, "far-outliers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from analyze.findings.finding import SEVERITIES, Diagnosis, Finding, Outcome, Passed, Saving, Unmeasured
+from analyze.findings.relate import hidden, related
 from analyze.findings.rule import Case, Rule
 from analyze.findings.rules import RULES, host_lead, incomplete_records
 from analyze.findings.verdict import doubt
@@ -38,14 +39,19 @@ def diagnose(
         reason = "no kernel, copy or memset with a time in the file"
         return Diagnosis(unmeasured=tuple(Unmeasured(rule.id, reason) for rule in RULES), limits=limits)
     outcomes = [(rule, _asked(guard, rule, case)) for rule in RULES]
-    findings = [outcome for _, outcome in outcomes if isinstance(outcome, Finding)]
+    found = sorted((outcome for _, outcome in outcomes if isinstance(outcome, Finding)), key=_by_saving)
+    findings = guard.make_or("order of findings", lambda: related(case, found, RULES), tuple(found))
     told = [rule for rule, outcome in outcomes if isinstance(outcome, Finding) and outcome.saving]
     costs = tuple(name for rule in told for name in rule.costs)
+    behind = guard.make_or("hidden costs", lambda: hidden(case, outcomes, findings), ())
+    together = guard.make_or("savings together", lambda: _together(case, costs), None)
+    unmeasured = {outcome.id: outcome for _, outcome in outcomes if isinstance(outcome, Unmeasured)}
     return Diagnosis(
-        findings=tuple(sorted(findings, key=_by_saving)),
+        findings=findings,
+        hidden=behind,
         passed=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Passed)),
-        unmeasured=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Unmeasured)),
-        together=guard.make_or("together", lambda: _together(case, costs), None),
+        unmeasured=tuple({**{name: Unmeasured(name, INTERNAL) for name in guard.failed}, **unmeasured}.values()),
+        together=together,
         limits=limits,
     )
 

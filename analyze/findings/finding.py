@@ -43,6 +43,9 @@ class Finding:
         unless: when it does not apply.
         link: documentation of what to change.
         evidence: the worst places.
+        same_as: the first earlier finding that claims most of the same time, None without one: the savings of both do
+            not add up.
+        same_idle: that is idle time.
     """
 
     id: str
@@ -55,6 +58,8 @@ class Finding:
     unless: str
     link: str
     evidence: tuple[Table, ...]
+    same_as: str | None = None
+    same_idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +69,12 @@ class Passed:
     Attributes:
         id: the rule.
         reason: what was measured instead.
+        below_limit: the cost is there, but its removal saves less than the rule's limit.
     """
 
     id: str
     reason: str
+    below_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,23 @@ class Unmeasured:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A cost that saves next to nothing until another cost is gone.
+
+    Attributes:
+        id: the rule.
+        behind: the finding whose cost hides it.
+        time_ns: how long it takes, added up over its calls or activities.
+        saving: what its removal saves once the other cost is gone.
+    """
+
+    id: str
+    behind: str
+    time_ns: int
+    saving: Saving
+
+
 Outcome = Finding | Passed | Unmeasured
 
 
@@ -91,7 +115,8 @@ class Diagnosis:
     """The outcomes of all rules.
 
     Attributes:
-        findings: most saving first.
+        findings: most saving first, but a cause before its effect where both claim the same time.
+        hidden: costs that show only once the cost of a finding is gone, most saving first.
         passed: in the order of the rules.
         unmeasured: in the order of the rules.
         together: what the changes of all findings with a saving would save at once, None without any.
@@ -99,6 +124,7 @@ class Diagnosis:
     """
 
     findings: tuple[Finding, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
     passed: tuple[Passed, ...] = ()
     unmeasured: tuple[Unmeasured, ...] = ()
     together: Saving | None = None

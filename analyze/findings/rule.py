@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed, Saving, Severity, Unmeasured
+from analyze.findings.rocm import in_words_of_rocm
+from analyze.gpus import is_amd
 from analyze.metrics import DeviceTime, Measures
 from analyze.metrics.savings import DOUBTED, WITHHELD
 from analyze.metrics.scenario import Place, Scenario
 from analyze.units import duration, percent
 
 _FREELY = ("launches",)
+_WAITS = ("waits", "explicit-waits", "allocations")
 _HELD_BACK = 1.1  # times the saving: what a host that is fast enough must add to be told
 HIGH, MEDIUM = 0.10, 0.03  # of the window: what a saving must reach to be called so
 
@@ -38,6 +41,9 @@ class Rule:
         costs: the what-ifs (`metrics.savings.BUILDERS`) whose removal is its saving.
         after: what-ifs that are gone already when the saving is computed: they have the first claim on idle time that
             either could end.
+        roots: rules whose finding comes before this one where both claim the same time: they name its cause.
+        rivals: what-ifs that can stand for the same idle time as the last of `costs`; one that saves more by itself
+            is the root, and has the first claim. Where two save the same, a wait is the root of a pause.
         idle: the cost is idle time: it is not judged where the records are in doubt, and never more than there is.
         bound: the saving is an upper bound.
     """
@@ -56,11 +62,17 @@ class Rule:
     of: str = "window"
     costs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
     idle: bool = False
     bound: bool = True
 
     def judge(self, case: Case) -> Outcome:
-        """The outcome of the rule in a case."""
+        """The outcome of the rule in a case, in the words of its platform."""
+        outcome = self._judged(case)
+        return in_words_of_rocm(outcome) if case.rocm else outcome
+
+    def _judged(self, case: Case) -> Outcome:
         if self.check is not None:
             return self.check(case)
         assert self.tell is not None, "a rule tells its cost or checks its case"
@@ -93,6 +105,12 @@ class Case:
     doubt: str
     limits: Mapping[str, float]
 
+    @property
+    def rocm(self) -> bool:
+        """The run is one of ROCm: an AMD device, or calls of HIP."""
+        api = self.measures.launches.api_calls
+        return is_amd(self.device.name) or any(call.name.startswith("hip") for call in api)
+
     def limit(self, rule: Rule) -> float:
         """The rule's limit in this case."""
         return self.limits.get(rule.id, rule.limit or 0.0)
@@ -107,8 +125,7 @@ class Case:
             return Unmeasured(rule.id, self.doubt)
         most_ns = self.device.idle_ns if rule.idle else self.device.window_ns
         savings = self.measures.savings
-        found = [scenario for name in rule.costs if (scenario := savings.scenario(name))]
-        if not found:
+        if not any(savings.scenario(name) for name in rule.costs):
             return Passed(rule.id, "none in the window")
         most = self.share(savings.most_ns(*rule.costs))
         if most < self.limit(rule):
@@ -116,21 +133,49 @@ class Case:
         if savings.deviation > WITHHELD:
             reason = f"delays that the file does not explain make up {percent(savings.deviation)} of the window"
             return Unmeasured(rule.id, f"{reason}: no saving is stated")
-        ns = min(savings.saved_ns(*rule.costs, after=rule.after), most_ns)
+        after = (*rule.after, *self._roots(rule))
+        ns = min(self._saved_ns(rule, after), most_ns)
         share = self.share(ns)
         if share < self.limit(rule):
-            return Passed(rule.id, f"would save {percent(share)} of the window")
+            return Passed(rule.id, f"would save {percent(share)} of the window", below_limit=True)
         basis = rule.measured
-        freely = savings.saved_ns(*rule.costs, after=(*rule.after, *_FREELY)) if rule.costs != _FREELY else ns
-        if not rule.idle and freely > _HELD_BACK * ns:
+        freely = 0 if rule.idle else savings.saved_ns(*rule.costs, after=(*after, *_FREELY))
+        if freely > _HELD_BACK * ns:
             basis += (
                 " That is at the host's recorded pace, which the profiler slows: with launches that cost nothing it "
                 f"would be {duration(min(freely, most_ns))}."
             )
         if savings.deviation > DOUBTED:
             basis += f" The unchanged replay differs from the record by {percent(savings.deviation)} of the window."
-        largest = max(found, key=lambda scenario: scenario.time_ns)
-        return Cost(largest, Saving(ns, share, rule.bound, basis), severity(share))
+        return Cost(self._largest(rule, after), Saving(ns, share, rule.bound, basis), severity(share))
+
+    def _roots(self, rule: Rule) -> tuple[str, ...]:
+        """The rivals of a rule that have the first claim."""
+        savings = self.measures.savings
+        *sure, contested = rule.costs
+        before = (*rule.after, *sure)
+
+        def claim(name: str) -> tuple[int, bool]:
+            return savings.saved_ns(name, after=before), name in _WAITS
+
+        own = claim(contested)
+        return tuple(name for name in rule.rivals if savings.scenario(name) and claim(name) > own)
+
+    def _saved_ns(self, rule: Rule, after: tuple[str, ...]) -> int:
+        """What the rule's costs save together; of several, only the last one yields to roots."""
+        savings = self.measures.savings
+        *sure, contested = rule.costs
+        if not sure or after == rule.after:
+            return savings.saved_ns(*rule.costs, after=after)
+        return savings.saved_ns(*sure, after=rule.after) + savings.saved_ns(contested, after=(*after, *sure))
+
+    def _largest(self, rule: Rule, after: tuple[str, ...]) -> Scenario:
+        """The cost that saves most of a rule's, by time where they save the same."""
+        savings = self.measures.savings
+        found = [(name, scenario) for name in rule.costs if (scenario := savings.scenario(name))]
+        if len(found) == 1:
+            return found[0][1]
+        return max(found, key=lambda one: (savings.saved_ns(one[0], after=after), one[1].time_ns))[1]
 
     def finding(
         self, rule: Rule, cost: Cost, title: str, seen: str, *, change: str = "", evidence: tuple[Table, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from analyze.findings.states import State, window_states
 from analyze.findings.step_verdict import lead_sentence, lead_state
+from analyze.findings.words import in_steps
 from analyze.metrics import DeviceTime, Gap, Measures
 from analyze.metrics.device_time import headline
 from analyze.metrics.records import ZERO_TOO_MANY
@@ -16,6 +17,7 @@ from analyze.units import duration, nested_tenths, percent, plural, tenths_text
 _ALIKE = 0.8  # gaps of at least this part of the longest one are told together
 _WORTH_TELLING = 0.1  # of the idle time: below it the longest gaps explain little
 _LAUNCHING = re.compile("(?i)launch|enqueue")  # in any runtime: urEnqueueKernelLaunch, zeCommandListAppendLaunchKernel
+_WORKERS, _AWAITED = "_MultiProcessingDataLoaderIter", "the host waiting for the DataLoader's workers"
 _IDLE_WORTH_TELLING = 0.01  # of the window: below it the cause of idle time is no news
 
 
@@ -24,8 +26,8 @@ class Verdict:
     """The judgement in one word and a few sentences.
 
     Attributes:
-        id: compute-bound, communication-bound, copy-bound, input-bound, sync-bound, launch-bound, first-use,
-            host-bound, mixed, not-judged or no-gpu-activity.
+        id: compute-bound, communication-bound, copy-bound, input-bound, sync-bound, launch-bound, allocator-bound,
+            compilation-bound, first-use, host-bound, mixed, not-judged or no-gpu-activity.
         share: of the window in the state that names the verdict, of the step where the window is a small part of a
             lone step; 0 where no state does.
         sentences: the first is the verdict itself.
@@ -62,7 +64,9 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
     sentences = (
         *((lead_sentence(lead),) if lead and not doubted else ()),
         _busy_sentence(device, printed, len(measures.devices)),
-        *_idle_sentences(device, states, printed, () if doubted else measures.gaps),
+        *_idle_sentences(
+            device, states, printed, () if doubted else measures.gaps, len(measures.steps), definitions.long_gap_ns
+        ),
     )
     if share >= definitions.headline_share:
         rule = f"{first.name} has {of_whole[first.id]} of the {whole}, at least "
@@ -147,19 +151,27 @@ def _busy_sentence(device: DeviceTime, printed: dict[str, str], devices: int) ->
 
 
 def _idle_sentences(
-    device: DeviceTime, states: tuple[State, ...], printed: dict[str, str], gaps: tuple[Gap, ...]
+    device: DeviceTime,
+    states: tuple[State, ...],
+    printed: dict[str, str],
+    gaps: tuple[Gap, ...],
+    steps: int,
+    long_ns: int,
 ) -> tuple[str, ...]:
     if device.idle_ns < _IDLE_WORTH_TELLING * device.window_ns:
         return ()
     largest = max((s for s in states if s.idle), key=lambda s: s.ns)
     of_idle = percent(largest.ns / device.idle_ns)
-    cause = f"{printed[largest.id]} of the window ({of_idle} of the idle time) is {largest.cause}."
-    return (cause, *_gap_sentence(device, gaps))
-
-
-def _gap_sentence(device: DeviceTime, gaps: tuple[Gap, ...]) -> tuple[str, ...]:
-    """The longest gaps together, when they explain a good part of the idle time."""
     mine = [gap for gap in gaps if gap.device == device.id]
+    waits = largest.id == "input-wait" and mine and _WORKERS in " ".join(mine[0].frame)
+    cause = (
+        f"{printed[largest.id]} of the window ({of_idle} of the idle time) is {_AWAITED if waits else largest.cause}."
+    )
+    return (cause, *_gap_sentence(device, mine, steps, long_ns))
+
+
+def _gap_sentence(device: DeviceTime, mine: list[Gap], steps: int, long_ns: int) -> tuple[str, ...]:
+    """The longest gaps together, when they explain a good part of the idle time."""
     alike = [gap for gap in mine if gap.length_ns >= _ALIKE * mine[0].length_ns]
     total = sum(gap.length_ns for gap in alike)
     if not alike or total < _WORTH_TELLING * device.idle_ns:
@@ -169,12 +181,23 @@ def _gap_sentence(device: DeviceTime, gaps: tuple[Gap, ...]) -> tuple[str, ...]:
     if len(alike) > 1:
         span = f"{span} each" if duration(shortest) == span else f"{duration(shortest)} to {span} each"
     verb = "The longest gap takes" if len(alike) == 1 else f"The {len(alike)} longest gaps take"
-    return (f"{verb} {span}, {percent(total / device.idle_ns)} of the idle time{_where(alike)}.",)
+    where = _when(alike, steps) + _where(alike, long_ns)
+    return (f"{verb} {span}, {percent(total / device.idle_ns)} of the idle time{where}.",)
 
 
-def _where(gaps: list[Gap]) -> str:
-    """What the host did in all of the gaps, when it is the same."""
+def _when(gaps: list[Gap], steps: int) -> str:
+    """The step of several that all of the gaps lie in."""
+    names = {gap.step for gap in gaps}
+    where = in_steps((gaps[0].step,), steps) if len(names) == 1 and gaps[0].step else ""
+    return f",{where}" if where else ""
+
+
+def _where(gaps: list[Gap], long_ns: int) -> str:
+    """What the host did in all of the gaps, when it is the same; that nothing was recorded only of long ones."""
     frames = {gap.frame for gap in gaps}
+    pause = all(gap.length_ns > long_ns and 2 * gap.parts.get("host_other_ns", 0) > gap.length_ns for gap in gaps)
+    if frames == {()} and pause:
+        return ", with the host outside ops and no Python stack that says where"
     if len(frames) != 1 or not gaps[0].frame:
         return ""
     named = [frame for frame in gaps[0].frame if not frame.startswith("<")] or gaps[0].frame

@@ -16,19 +16,38 @@ from analyze.units import duration, percent, plural
 
 _LONGEST = 32
 _FRAME = re.compile(r"^.*\(\d+\): (\S+)")
+_SEVERAL = 2
 _WORTH_A_REMARK = 0.10  # of activity time: time in slow products that is told though their saving is not known
 
 
-def culprit(name: str) -> str:
+def culprit(name: str, longest: int = _LONGEST) -> str:
     """A name as one word of a title: of a Python frame its function, of a kernel what stands before its parameters."""
     found = _FRAME.match(name)
     word = found.group(1) if found else re.split(r"[\s(<]", name.removeprefix("void ").strip(), maxsplit=1)[0]
-    return (word or "work")[:_LONGEST]
+    return (word or "work")[:longest]
+
+
+def last_part(name: str) -> str:
+    """What a name that is too long for a title ends in: of `ddp.reducer::copy_bucket_to_grad` the function."""
+    plain = "::" in name and "<" not in name and "(" not in name
+    return name.rpartition("::")[2] or name if plain and len(name) > _LONGEST else name
 
 
 def is_frame(names: tuple[str, ...]) -> bool:
     """Whether the evidence of a gap is Python frames rather than an op or a range."""
     return any(_FRAME.match(name) for name in names)
+
+
+def in_steps(names: tuple[str, ...], total: int) -> str:
+    """Where a cost arises, as the end of a sentence: " in step 10"; empty where that says nothing.
+
+    Args:
+        names: the steps that it arises in, as recorded: ProfilerStep#10.
+        total: how many steps there are.
+    """
+    if not names or total < _SEVERAL or len(names) > 1:
+        return ""
+    return f" in step {names[0].rpartition('#')[2]}"
 
 
 def gaps_table(gaps: tuple[ShrunkGap, ...], device: DeviceTime) -> tuple[Table, ...]:

@@ -15,30 +15,6 @@ from analyze.kernels.rule import Rule
 from analyze.kernels.rules import RULES
 from analyze.kernels.table import RuleTable
 
-CATEGORIES: tuple[str, ...] = (
-    "gemm",
-    "attention",
-    "convolution",
-    "normalization",
-    "softmax",
-    "activation",
-    "elementwise",
-    "reduction",
-    "embedding_gather",
-    "copy_layout",
-    "quantization",
-    "moe",
-    "communication",
-    "memcpy",
-    "memset",
-    "optimizer",
-    "rng",
-    "sort_topk",
-    "pooling",
-    "triton_fused_other",
-    "sampling_other",
-    "other",
-)
 SCHEMA: dict[str, type[pl.DataType]] = {
     "name": pl.String,
     "category": pl.String,
@@ -72,9 +48,9 @@ def classify(names: Iterable[str]) -> pl.DataFrame:
         names: kernel names as recorded, in any order, repeated or not.
 
     Returns:
-        One row per name, in the order given: name, category (one of `CATEGORIES`), family, precision (`fp32`, `tf32`,
-        `fp16`, `bf16`, `fp64`, `fp8`, `fp4`, `int8`, `mixed` or `unknown`), tensor_core (null where the name does not
-        tell) and fused (the kernel does the work of several operators).
+        One row per name, in the order given: name, category (one of `categories.NAMES`), family, precision (`fp32`,
+        `tf32`, `fp16`, `bf16`, `fp64`, `fp8`, `fp4`, `int8`, `mixed` or `unknown`), tensor_core (null where the
+        name does not say) and fused (the kernel does the work of several operators).
     """
     listed = list(names)
     kinds = [classify_name(name) for name in listed]

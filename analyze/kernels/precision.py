@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
+from analyze.kernels.categories import WITH_PRECISION
 from analyze.kernels.names import KernelName
 
 Markers = tuple[tuple[re.Pattern[str], str], ...]
 
-MATRIX_CATEGORIES = frozenset({"gemm", "convolution", "attention"})
 UNKNOWN = "unknown"
 
 
@@ -132,9 +132,9 @@ _NO_MATRIX_UNIT = re.compile(r"simt|ffma|ff_main|scudnn|gemv|cijk_.*_mt\d+x\d+x\
 
 def precision_of(kernel: KernelName, category: str) -> str:
     """Give the precision that the name states for this kind of kernel, `unknown` where it states none."""
-    if category in {"memcpy", "memset"} or (kernel.name.startswith("triton_") and category not in MATRIX_CATEGORIES):
+    if category in {"memcpy", "memset"} or (kernel.name.startswith("triton_") and category not in WITH_PRECISION):
         return UNKNOWN
-    if category in MATRIX_CATEGORIES or (category == "moe" and ("gemm" in kernel.text or "fmoe" in kernel.text)):
+    if category in WITH_PRECISION or (category == "moe" and ("gemm" in kernel.text or "fmoe" in kernel.text)):
         return _matrix_precision(kernel)
     if category == "quantization":
         return _first(_QUANTIZED, kernel.raw.lower())
@@ -145,7 +145,7 @@ def precision_of(kernel: KernelName, category: str) -> str:
 
 def uses_matrix_unit(kernel: KernelName, category: str) -> bool | None:
     """Say whether the name shows tensor cores, matrix cores or XMX at work; None where it cannot be told."""
-    if category not in MATRIX_CATEGORIES:
+    if category not in WITH_PRECISION:
         return False
     text = _operands(kernel)
     if _NO_MATRIX_UNIT.search(text):

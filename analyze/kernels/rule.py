@@ -18,7 +18,7 @@ class Rule:
     """What a kernel whose name matches a pattern computes.
 
     Attributes:
-        category: one of `analyze.kernels.CATEGORIES`.
+        category: one of `analyze.kernels.categories.NAMES`.
         family: the library or the kind of kernel within the category.
         pattern: regular expression, searched in the form of the name that `scope` says.
         examples: names that this rule, and no earlier one, catches; the tests check it.

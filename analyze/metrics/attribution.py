@@ -135,9 +135,6 @@ def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
 
 def _purposes(tree: CallTree, call: Int64, around: Int64) -> pl.Series:
     """What each call is for, told by its own name and those around it; null where none tells or there is no call."""
-    linked = np.flatnonzero(call != NONE)
-    found = chains(tree, call[linked], around)
-    told = [op_category(names) if names else None for names in found.names]
-    number = np.zeros(len(call), dtype=np.int64)  # chain 0 has no names
-    number[linked] = found.number
-    return pl.Series(told, dtype=pl.String).gather(number)
+    found = chains(tree, call, around)
+    purposes = [op_category(names) if names else None for names in found.names]
+    return pl.Series(purposes, dtype=pl.String).gather(found.number)

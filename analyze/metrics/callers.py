@@ -37,14 +37,14 @@ def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
 
     Args:
         tree: the calls.
-        calls: of them, those to tell of.
+        calls: of them, those that are asked about; `NONE` stands for no call and has the empty chain, number 0.
         around: per call of the tree what stands around it: its caller, or more.
 
     Calls at one depth are numbered at once: two have the same chain when they have the same name and what is around
     them has the same chain.
     """
     above = _speaking_above(tree, around)
-    members = _with_all_around(above, calls)
+    members = _with_all_around(above, calls[calls != NONE])
     parent = np.append(np.searchsorted(members, above[members]), NONE)[:-1]
     parent[above[members] == NONE] = NONE
     depth = _depth(parent)
@@ -56,7 +56,7 @@ def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
         _, first, position = np.unique(word[rows] * len(known) + outer, return_index=True, return_inverse=True)
         number[rows] = len(known) + position
         known += [(words[word[rows[at]]], *known[outer[at]]) for at in first]
-    return Chains(number[np.searchsorted(members, calls)], tuple(known))
+    return Chains(np.where(calls == NONE, 0, number[np.searchsorted(members, calls)]), tuple(known))
 
 
 def _speaking_above(tree: CallTree, around: Int64) -> Int64:

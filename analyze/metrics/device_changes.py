@@ -1,4 +1,4 @@
-"""What the device could spare: precision, unfused attention, chains, casts, communication, dropout, short kernels."""
+"""What the device could spare: precision, chains, casts, dropout, short kernels."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.fusion import casts, chain_links
+from analyze.metrics.host_changes import launch_work
 from analyze.metrics.precision import lacks, with_precision
-from analyze.metrics.scenario import INBOUND, NOTHING_FASTER, Bench, Scenario, of_activities
+from analyze.metrics.scenario import NOTHING_FASTER, Bench, Scenario, of_activities
 from analyze.metrics.symptoms import has_backward
 from analyze.timeline import Change
 from analyze.timeline.schedule import NONE
 
 _PRODUCTS = ("gemm", "convolution")
-_BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
-_BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
 # By the kernel, or by the op that launched a plain GEMM: the switches and libraries are those of convolutions.
 _CONVOLVES = (pl.col("category") == "convolution") | (pl.col("op_category").cast(pl.String) == "convolution").fill_null(
     value=False
 )
 _TERA = 10**12
-_ENOUGH_STEPS = 3  # to tell a collective's own time from its wait
 _HALF = ("bf16", "fp16")
 
 
@@ -80,33 +78,6 @@ def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> 
     return scenario and replace(scenario, precision=better or "", units=units)
 
 
-def unfused_attention(bench: Bench) -> Scenario | None:
-    """Softmax, masks and scaling of attention that is not fused; its products stay."""
-    rows = bench.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
-    gone = rows.filter(pl.col("category").is_in(_BETWEEN))
-    if not {"softmax", "gemm"} <= set(rows["category"]):
-        gone = gone.clear()
-    gone = pl.concat([gone, _attention_by_hand(bench.rows)]).unique("at", keep="first", maintain_order=True)
-    return of_activities(gone, bench.without(gone))
-
-
-def _attention_by_hand(rows: pl.DataFrame) -> pl.DataFrame:
-    """What runs on a stream between two batched products, where a softmax is among it and no other work.
-
-    That is attention, whatever the module or the function around it is called.
-    """
-    kernels = rows.filter(pl.col("kind") == "kernel").sort("device", "stream", "start_ns", maintain_order=True)
-    batched = (pl.col("category") == "gemm") & pl.col("op").fill_null("").is_in(_BATCHED)
-    between = pl.col("category").is_in(_BETWEEN)
-    stream = ("device", "stream")
-    runs = kernels.with_columns(run=(~between).cum_sum().over(stream), batched=batched)
-    ends = runs.filter(~between)
-    closed = pl.col("batched") & pl.col("batched").shift(-1).over(stream).fill_null(value=False)
-    inside = runs.filter(between).join(ends.filter(closed), on=[*stream, "run"], how="semi")
-    soft = (pl.col("category") == "softmax").any().over(*stream, "run")
-    return inside.filter(soft).select(rows.columns)
-
-
 def fusible_chains(bench: Bench) -> Scenario | None:
     """Chains of memory-bound kernels, each replaced by one pass that takes as long as its longest kernel."""
     links = chain_links(bench.trace, bench.work).with_columns(pl.col("name", "op").cast(pl.String))
@@ -115,53 +86,14 @@ def fusible_chains(bench: Bench) -> Scenario | None:
     longest = links.with_columns(rank=pl.col("dur_ns").rank("ordinal", descending=True).over("run"))
     gone = longest.filter(pl.col("rank") > 1)
     scenario = of_activities(links, bench.without(gone))
-    return scenario and replace(scenario, count=int(links["run"].n_unique()))
+    dispatch = bench.dispatch(links, links["dur_ns"])
+    return scenario and replace(scenario, count=int(links["run"].n_unique()), dispatch=dispatch)
 
 
 def autocast_casts(bench: Bench) -> Scenario | None:
     """Kernels that change types for autocast."""
     rows = bench.rows.with_columns(cast=casts(bench.trace, bench.work)).filter(pl.col("cast") == "autocast")
     return of_activities(rows, bench.without(rows))
-
-
-def communication(bench: Bench) -> Scenario | None:
-    """Collectives, hidden behind computation as a whole."""
-    rows = bench.rows.filter(pl.col("category") == "communication")
-    return of_activities(rows, bench.shortened(rows))
-
-
-def inbound_copies(bench: Bench) -> Scenario | None:
-    """Copies to the device, hidden behind computation.
-
-    Computation can hide no more than it lasts: where the copies take longer, the longest of them stay as they are.
-    """
-    kernels = bench.rows.filter(pl.col("kind") == "kernel")
-    inbound = (pl.col("kind") == "memcpy") & pl.col("name").str.contains(INBOUND)
-    rows = bench.rows.filter(inbound & (pl.col("dur_ns") > 0)).sort("dur_ns")
-    hidden = rows.filter(pl.col("dur_ns").cum_sum() <= int(kernels["dur_ns"].sum()))
-    return of_activities(hidden, bench.shortened(hidden))
-
-
-def collective_waits(bench: Bench) -> Scenario | None:
-    """Collectives that last longer in some steps than in others: at the time of their shortest step.
-
-    The k-th launch of one collective is the same message in every step; what it lasts beyond its shortest time is
-    waiting for another rank.
-    """
-    steps = bench.trace.steps
-    rows = bench.rows.filter((pl.col("category") == "communication") & pl.col("launch_start_ns").is_not_null())
-    if steps.height < _ENOUGH_STEPS or not rows.height:
-        return None
-    at = np.searchsorted(steps["start_ns"].to_numpy(), rows["launch_start_ns"].to_numpy(), side="right") - 1
-    rows = rows.with_columns(step=pl.Series(at)).filter(pl.col("step") >= 0)
-    rows = rows.with_columns(turn=pl.int_range(pl.len()).over("device", "name", "step"))
-    rows = rows.with_columns(
-        own_ns=pl.col("dur_ns").min().over("device", "name", "turn"),
-        seen=pl.len().over("device", "name", "turn"),
-    )
-    waited = rows.filter((pl.col("seen") >= _ENOUGH_STEPS) & (pl.col("dur_ns") > pl.col("own_ns")))
-    told = waited.with_columns(dur_ns=pl.col("dur_ns") - pl.col("own_ns"))
-    return of_activities(told, bench.shortened(waited, waited["own_ns"].to_numpy()))
 
 
 def dropout(bench: Bench) -> Scenario | None:
@@ -182,4 +114,17 @@ def short_kernels(bench: Bench) -> Scenario | None:
     rows = bench.rows.filter(pl.Series(follows).gather(bench.rows["at"])) if bench.rows.height else bench.rows
     at = rows["at"].to_numpy()
     rest = np.maximum(work.gap_ns[at] - bench.schedule.device_gap_ns, 0)
-    return of_activities(rows, Change(gaps=dict(zip(at.tolist(), rest.tolist(), strict=True))))
+    found = of_activities(rows, Change(gaps=dict(zip(at.tolist(), rest.tolist(), strict=True))))
+    return found and replace(found, dispatch=bench.dispatch(rows, pl.Series(work.gap_ns[at] - rest)))
+
+
+def launches(bench: Bench) -> Scenario | None:
+    """What `launch_work` removes, with how the activities came that end the gaps of their devices."""
+    found = launch_work(bench)
+    if found is None:
+        return None
+    rows = bench.rows.sort("device", "start_ns", maintain_order=True)
+    reach = pl.col("end_ns").cum_max().shift().over("device")
+    idle = rows.select(idle=(pl.col("start_ns") - reach).clip(0).fill_null(0))["idle"]
+    short = idle.clip(0, bench.definitions.long_gap_ns)
+    return replace(found, dispatch=bench.dispatch(rows, short))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from analyze.metrics.causes import CAUSES
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, depth_ns
 
@@ -29,6 +30,7 @@ class DeviceTime:
         idle: nanoseconds per idle part, all ten of `IDLE_PARTS`.
         idle_long: the same in gaps over `long_gap_ns` only.
         first_use_ns: `launch_call` in launch calls over `long_gap_ns`: module load or compilation.
+        causes: nanoseconds of launch-bound time per entry of `CAUSES`, see `add_causes`; the rest has no special one.
         gaps: how many gaps there are.
         activities: timed activities of the selection.
         activity_sum_ns: their durations added up, overlap counted twice.
@@ -56,6 +58,7 @@ class DeviceTime:
     idle: dict[str, int]
     idle_long: dict[str, int]
     first_use_ns: int
+    causes: dict[str, int]
     gaps: int
     activities: int
     activity_sum_ns: int
@@ -91,7 +94,7 @@ def measure_device(line: DeviceTimeline, gaps: pl.DataFrame, name: str, definiti
 
     Args:
         line: the device's timeline.
-        gaps: its partitioned gaps with `after_sync_ns` and `exposed_sync_ns`.
+        gaps: its partitioned gaps with `after_sync_ns`, `exposed_sync_ns` and the entries of `CAUSES`.
         name: the device's name.
         definitions: limits.
 
@@ -121,6 +124,7 @@ def measure_device(line: DeviceTimeline, gaps: pl.DataFrame, name: str, definiti
         idle=idle,
         idle_long={part: int(long_gap[part].sum()) for part in IDLE_PARTS},
         first_use_ns=int(long_call["launch_call_ns"].sum()),
+        causes={cause: int(gaps[cause].sum()) for cause in CAUSES},
         gaps=gaps.height,
         activities=line.selected.height,
         activity_sum_ns=int(line.selected["dur_ns"].sum()),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.kernels.categories import HEAVY, MEMORY_BOUND
 from analyze.metrics.attribution import Attribution, once
 from analyze.metrics.callers import chains
 from analyze.metrics.shapes import bytes_of, read_inputs
@@ -15,17 +16,6 @@ from analyze.timeline.calls import OP
 from analyze.trace import Trace
 from analyze.units import duration, percent, plural
 
-HEAVY = ("gemm", "attention", "convolution", "moe", "communication")
-MEMORY_BOUND = (
-    "normalization",
-    "softmax",
-    "activation",
-    "elementwise",
-    "reduction",
-    "copy_layout",
-    "quantization",
-    "triton_fused_other",
-)
 _LISTED = 15
 _SHORTEST = 2  # kernels: one alone has nothing to be fused with
 _LONGEST_SHOWN = 6

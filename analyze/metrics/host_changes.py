@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
-from analyze.metrics.first_use import ALLOCATION, starts_up
+from analyze.metrics.first_use import allocations as driver_allocations
 from analyze.metrics.frames import own_frames
 from analyze.metrics.launches import LAUNCH_CALL
+from analyze.metrics.loading import measure_loading
+from analyze.metrics.origins import allocation_origin, first_use_origin, in_the_loop
 from analyze.metrics.scenario import Bench, Scenario, places
 from analyze.timeline import Change, Intervals, intersect, join, spans, subtract, union
 from analyze.timeline.host import ThreadStates
@@ -24,9 +28,10 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
     Args:
         bench: the run.
         kind: "copy" waits for a copy to the device, "op" stands inside an op or reads a result, "explicit" is a
-            synchronisation that the program asked for outside ops.
+            synchronisation that the program asked for outside ops, again and again.
     """
     calls = bench.waits.filter(pl.col("waits_for") == kind)
+    calls = bench.begun_within(in_the_loop(bench, calls) if kind == "explicit" else calls)
     if not calls.height:
         return None
     copying = calls["name"].str.contains("(?i)memcpy")
@@ -48,30 +53,36 @@ def _usual_call_ns(bench: Bench) -> int:
 def input_work(bench: Bench) -> Scenario | None:
     """DataLoader work on launching threads, moved off them; what other threads load holds nothing up."""
     loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
-    rows = timed_rows(bench.host.loading).filter(pl.col("thread").is_in(list(loading)))
-    return _of_rows(bench, loading, _outermost(rows))
+    rows = _outermost(timed_rows(bench.host.loading).filter(pl.col("thread").is_in(list(loading))))
+    found = _of_rows(bench, loading, rows)
+    return replace(found, loading=measure_loading(bench, rows)) if found else None
 
 
 def python_work(bench: Bench) -> Scenario | None:
-    """Long stretches of the launching threads outside ops and API calls, moved off them."""
-    calls, states = bench.schedule.calls, _chain_states(bench, _OP)
-    busy = join(spans(bench.first_use), bench.host.profiler)
+    """Long stretches of the launching threads outside ops and API calls, moved off them.
+
+    Threads of the backward engine wait there for the next op; other threads of their process wait for them.
+    """
+    calls, states, engine = bench.schedule.calls, _chain_states(bench, _OP), bench.delays.engine
+    busy = join(spans(bench.delays.first_use), bench.host.profiler)
+    threads = {c: t for t, c in sorted(bench.schedule.threads.items(), reverse=True) if t not in engine.threads}
     gone: dict[int, Intervals] = {}
-    for chain, used in states.items():
+    for chain, thread in threads.items():
+        backward = engine.work.get(engine.processes[thread], NOTHING)
         mine = (calls.chain == chain) & (calls.before != NONE)
         between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
-        free = subtract(subtract(between, used), busy)
+        free = subtract(subtract(between, join(states[chain], backward)), busy)
         long = free.end_ns - free.start_ns > bench.definitions.long_gap_ns
         gone[chain] = _inside(bench, Intervals(free.start_ns[long], free.end_ns[long]))
-    thread = {chain: thread for thread, chain in sorted(bench.schedule.threads.items(), reverse=True)}
-    rows = pl.concat([pl.DataFrame(schema=_STRETCHES), *(_stretches(thread[c], g) for c, g in gone.items())])
+    rows = pl.concat([pl.DataFrame(schema=_STRETCHES), *(_stretches(threads[c], g) for c, g in gone.items())])
     if not rows.height:
         return None
     middle = rows["start_ns"] + rows["time_ns"] // 2
     ranges = bench.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
     where = _where(bench, rows["thread"], middle, Timed(ranges).names(rows["thread"], middle))
     named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=where)
-    return Scenario(Change(host=gone), rows.height, int(rows["time_ns"].sum()), places(named))
+    time_ns = int(rows["time_ns"].sum())
+    return Scenario(Change(host=gone), rows.height, time_ns, places(named), steps=bench.steps_of(middle))
 
 
 _STRETCHES = {"start_ns": pl.Int64, "time_ns": pl.Int64, "thread": pl.Int64}
@@ -93,7 +104,7 @@ def _where(bench: Bench, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Se
 def launch_work(bench: Bench) -> Scenario | None:
     """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
     calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
-    kept = join(spans(bench.first_use), bench.host.profiler)
+    kept = join(spans(bench.delays.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, loading in _chain_states(bench, _LOADING).items():
         mine = (calls.chain == chain) & (calls.before != NONE)
@@ -105,20 +116,21 @@ def launch_work(bench: Bench) -> Scenario | None:
 
 
 def allocations(bench: Bench) -> Scenario | None:
-    """Calls that get memory from the driver or give it back; start-up inside them is first use."""
-    runtime = timed_rows(bench.trace.runtime)
-    calls = runtime.filter(matching(runtime["name"], ALLOCATION))
-    calls = calls.filter(~starts_up(bench.schedule, calls))
-    return _of_calls(bench, calls)
+    """Calls that get memory from the driver or give it back; start-up, and a cache that only fills, is first use."""
+    calls = driver_allocations(bench.trace)
+    found = _of_calls(bench, calls)
+    return replace(found, origin=allocation_origin(bench, calls)) if found else None
 
 
 def first_use(bench: Bench) -> Scenario | None:
     """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
     threads = list(bench.schedule.threads)
-    rows = bench.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
+    rows = bench.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
     gone = {t: spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
     gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
-    return _of_rows(bench, gone, _outermost(rows))
+    outermost = _outermost(rows)
+    found = _of_rows(bench, gone, outermost)
+    return replace(found, origin=first_use_origin(bench, outermost)) if found else None
 
 
 def profiler_time(bench: Bench) -> Scenario | None:
@@ -146,15 +158,15 @@ def _of_calls(bench: Bench, rows: pl.DataFrame) -> Scenario | None:
 
 def _of_rows(bench: Bench, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
     """Host time that vanishes, told by the rows that it comes from."""
-    if bench.within:
-        rows = rows.filter(pl.col("start_ns").is_between(*bench.within))
+    rows = bench.begun_within(rows)
     if not rows.height or not any(len(g) for g in gone.values()):
         return None
     middle = rows["start_ns"] + rows["dur_ns"] // 2
     ops = bench.trace.timed_ops.names(rows["thread"], middle).cast(pl.String)
     ops = ops.set(ops == rows["name"].cast(pl.String), None)  # a row is not around itself
     named = rows.with_columns(where=_where(bench, rows["thread"], middle, ops), time_ns="dur_ns")
-    return Scenario(bench.host_change(gone), rows.height, int(rows["dur_ns"].sum()), places(named))
+    time_ns = int(rows["dur_ns"].sum())
+    return Scenario(bench.host_change(gone), rows.height, time_ns, places(named), steps=bench.steps_of(middle))
 
 
 def _states(bench: Bench) -> dict[int, ThreadStates]:

@@ -35,6 +35,7 @@ class Gap:
             outside builtins, numpy, scipy and torch, or the op where no frames were recorded.
         meanwhile: the same for the thread that holds the steps, where the launching thread shows nothing.
         after_sync: it began inside a blocking call.
+        step: name of the step that holds most of it, None outside steps.
     """
 
     device: int
@@ -48,6 +49,7 @@ class Gap:
     frame: tuple[str, ...]
     meanwhile: tuple[str, ...]
     after_sync: bool
+    step: str | None
 
 
 def largest_gaps(trace: Trace, lines: list[DeviceTimeline], gaps: list[pl.DataFrame], top: int) -> tuple[Gap, ...]:
@@ -94,7 +96,16 @@ def _gap(trace: Trace, line: DeviceTimeline, row: dict[str, int | None]) -> Gap:
         frame=frame,
         meanwhile=meanwhile,
         after_sync=row["call"] is not None,
+        step=_step(trace, start, host_end) if thread is not None else None,
     )
+
+
+def _step(trace: Trace, start_ns: int, end_ns: int) -> str | None:
+    """The step that covers at least half of a host interval."""
+    steps = trace.steps
+    inside = pl.min_horizontal(pl.col("end_ns"), end_ns) - pl.max_horizontal("start_ns", start_ns)
+    found = steps.filter((inside * 2 >= end_ns - start_ns) & (inside > 0))["name"].cast(pl.String)
+    return found[0] if len(found) else None
 
 
 def _known(value: int | None, default: int = 0) -> int:

@@ -9,6 +9,7 @@ import polars as pl
 from analyze.guard import Guard, require
 from analyze.metrics.alignment import Alignment, measure_alignment
 from analyze.metrics.attribution import Attribution, attribute
+from analyze.metrics.causes import Delays, add_causes
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
 from analyze.metrics.health import find_notices
@@ -26,6 +27,7 @@ from analyze.metrics.roofline import Roofline, measure_roofline
 from analyze.metrics.savings import Savings
 from analyze.metrics.scenario import Bench
 from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
+from analyze.metrics.starvation import Starvation, measure_starvation
 from analyze.metrics.step_ledgers import ByStep, measure_step_ledgers, measure_step_work
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.symptoms import Symptoms, measure_symptoms
@@ -77,6 +79,7 @@ class Measures:
         savings: what-ifs, replayed when asked for.
         alignment: half-precision GEMMs of unaligned operands.
         symptoms: what rules judge without a replay.
+        starvation: steps that wait for the loader's workers.
         trust: what the headline device's figures stand on, None without one.
         recorded: what `capture` stored in the file, None in other files.
         absent: what could not be measured for an internal error: asking for it raises `AbsentError`.
@@ -105,6 +108,7 @@ class Measures:
     savings: Savings
     alignment: Alignment
     symptoms: Symptoms
+    starvation: Starvation
     recorded: Recorded | None
     trust: Trust | None
     absent: tuple[NotMeasured, ...] = ()
@@ -113,11 +117,11 @@ class Measures:
 def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
     """Take all measures of a trace, or of a part of it; raises `SelectionError` where there is no such part."""
     selection = select(trace, wish)
-    within, guard = selection.host_interval, Guard()
-    make = guard.make
+    within, make = selection.host_interval, (guard := Guard()).make
     host = make("host-states", lambda: Host(trace))
     lines = make("timelines", lambda: device_timelines(trace.activities, selection.activities))
-    gaps = make("idle-parts", lambda: [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+    delays = Delays(trace, host, definitions.long_gap_ns)
+    gaps = make("idle-parts", lambda: _gaps(lines, delays))
     devices = make("devices", lambda: _devices(trace, lines, gaps, definitions))
     main = make("headline", lambda: headline(devices))
     launches = make("launches", lambda: measure_launches(trace, selection.activities, within, definitions))
@@ -130,7 +134,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     final = make("final-sync", lambda: find_final_sync(trace, host.blocking, definitions))
     odd = make("notices", lambda: find_notices(trace, selection, devices, launches, definitions, zeros))
     notices = _notices(odd, purpose, memory)
-    bench = make("bench", lambda: Bench(trace, host, work, gpu, abilities, definitions, within, final))
+    bench = make("bench", lambda: Bench(delays, work, gpu, abilities, definitions, within, final))
     flags, cut = trace.metadata.flags, trace.recording.cut
     measures = Measures(
         selection=selection.label,
@@ -155,6 +159,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
         zero_share=zeros,
         alignment=make("alignment", lambda: measure_alignment(trace, work, abilities)),
         symptoms=make("symptoms", lambda: measure_symptoms(trace, work)),
+        starvation=make("starvation", lambda: measure_starvation(trace, host, _main_line(lines, devices))),
         recorded=trace.metadata.recorded,
         savings=make("savings", lambda: _savings(bench, lines, devices)),
         lead=make("lead", lambda: measure_lead(trace, host, selection, devices)),
@@ -181,11 +186,22 @@ def _overlaps(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> t
     return tuple(measure_overlap(line, d.concurrent_ns) for line, d in zip(lines, devices, strict=True))
 
 
+def _gaps(lines: list[DeviceTimeline], delays: Delays) -> list[pl.DataFrame]:
+    """The gaps of each device with their parts, the costs of blocking calls and the causes of launch-bound time."""
+    host = delays.host
+    return add_causes(delays, [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
+
+
 def _savings(bench: Bench, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:
     """What-ifs on the headline device, replayed when asked for."""
     require(bench, bench.host, bench.work, bench.gpu, bench.abilities, bench.final)
     main = headline(devices)
     return Savings(bench, lines[devices.index(main)]) if main else Savings(None, None)
+
+
+def _main_line(lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> DeviceTimeline | None:
+    main = headline(devices)
+    return lines[devices.index(main)] if main else None
 
 
 def _devices(

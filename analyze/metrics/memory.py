@@ -181,9 +181,9 @@ def _measure(trace: Trace, rows: pl.DataFrame, kind: int, device: int, top: int)
     level, start = _levels(rows, size, told=told)
     freed_at = _lifetimes(size, rows["address"].to_list())
     peak = int(level.argmax()) if level.max() > start else -1
-    alive = np.flatnonzero((size[: peak + 1] > 0) & (freed_at[: peak + 1] > peak))
-    staying = np.flatnonzero((size > 0) & (freed_at == _NEVER))
     peak_bytes = max(start, int(level.max()))
+    alive = _fitting(np.flatnonzero((size[: peak + 1] > 0) & (freed_at[: peak + 1] > peak)), size, peak_bytes)
+    staying = np.flatnonzero((size > 0) & (freed_at == _NEVER))
     at = max(peak, 0)
     reserved = rows["reserved_bytes"].to_numpy() if _reserves(rows, kind) else None
     known = told and kind not in _HOST_TYPES
@@ -244,6 +244,12 @@ def _lifetimes(size: Int64, addresses: list[int | None]) -> Int64:
             if made is not None:
                 freed_at[made] = i
     return freed_at
+
+
+def _fitting(alive: Int64, size: Int64, most: int) -> Int64:
+    """The latest of some allocations that add up to so much: what is beyond it was freed, and the free not recorded."""
+    together = np.cumsum(size[alive][::-1])
+    return alive[len(alive) - int(np.searchsorted(together, most, side="right")) :]
 
 
 def _made(rows: pl.DataFrame, chosen: Int64) -> tuple[Made, ...]:

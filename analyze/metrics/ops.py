@@ -40,7 +40,7 @@ class Op:
         kind: op, range, api or memory.
         input_dims: shapes of the inputs as JSON text, empty unless grouped by shape.
         calls: how many.
-        self_cpu_ns: host time inside them and outside the calls in them. Negative where calls in them overlap.
+        self_cpu_ns: host time inside them and outside the calls in them.
         total_cpu_ns: host time inside them.
         self_device_ns: device time of the activities that they launched themselves.
         total_device_ns: the same with the calls in them.
@@ -150,7 +150,7 @@ def _amounts(trace: Trace, found: Attribution) -> pl.DataFrame:
     tree, dur = found.tree, found.tree.dur_ns
     device = found.device_ns
     amounts = {
-        "self_cpu_ns": dur - tree.children_sum(dur),
+        "self_cpu_ns": np.maximum(dur - tree.children_sum(dur), 0),
         "total_cpu_ns": dur,
         "self_device_ns": device,
         "total_device_ns": tree.subtree_sum(device),

@@ -9,14 +9,13 @@ import polars as pl
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.gpus import Abilities, Gpu, find_abilities, find_gpu
+from analyze.kernels.categories import LABELS, WITH_PRECISION
 from analyze.metrics.attribution import Attribution, once
 from analyze.metrics.shapes import read_inputs
 from analyze.timeline.calls import OP
 from analyze.trace import DeviceInfo, Trace
 from analyze.units import percent
 
-CATEGORIES = ("gemm", "convolution", "attention")
-_LABELS = {"gemm": "GEMM", "convolution": "convolution", "attention": "attention"}
 _OF_TYPES = {"float": "fp32", "double": "fp64", "c10::Half": "fp16", "c10::BFloat16": "bf16"}
 # Families of kernels that add up partial products, apply epilogues or prepare offsets for kernels of any precision.
 HELPERS = (
@@ -133,7 +132,7 @@ def measure_precision(trace: Trace, found: Attribution, gpu: Gpu | None, abiliti
     asked, amp = (recorded.precision, recorded.amp) if recorded else ("", False)
     uses = tuple(_uses(with_precision(trace, found), gpu))
     asked_for = Asked(asked, amp, gpu, abilities, trace.metadata.runtime.startswith("ROCm"))
-    judgements = tuple(j for category in CATEGORIES for j in _judge(category, uses, asked_for))
+    judgements = tuple(j for category in WITH_PRECISION for j in _judge(category, uses, asked_for))
     return PrecisionAudit(asked, amp, gpu.name if gpu else "", gpu.source if gpu else "", uses, judgements)
 
 
@@ -142,7 +141,7 @@ def with_precision(trace: Trace, found: Attribution) -> pl.DataFrame:
     """The kernels of the three categories with `precision` completed from their op's input types, and `told_by`."""
     kernel = pl.col("category").cast(pl.String)
     work = found.work.with_columns(category=kernel).filter(
-        pl.col("category").is_in(CATEGORIES) & (pl.col("kind").cast(pl.String) == "kernel")
+        pl.col("category").is_in(WITH_PRECISION) & (pl.col("kind").cast(pl.String) == "kernel")
     )
     types = _type_of_inputs(trace, found, work["call"])
     unknown, helps = pl.col("precision") == "unknown", pl.col("family").is_in(HELPERS)
@@ -179,7 +178,7 @@ def _uses(work: pl.DataFrame, gpu: Gpu | None) -> Iterator[PrecisionUse]:
     whole = dict(work.group_by("category").agg(pl.col("dur_ns").sum()).iter_rows())
     grouped = work.group_by(keys).agg(pl.len(), pl.col("dur_ns").sum())
     grouped = grouped.sort("dur_ns", *keys, descending=[True, *(False for _ in keys)])
-    for category in CATEGORIES:
+    for category in WITH_PRECISION:
         for _, precision, core, told_by, count, ns in grouped.filter(pl.col("category") == category).iter_rows():
             peak = gpu.peak(precision, matrix_unit=core) if gpu else None
             share = ns / whole[category] if whole[category] else 0.0
@@ -261,7 +260,7 @@ def _labelled(use: PrecisionUse) -> str:
 
 def _sentence(ident: str, category: str, ran_in: str, share: float, asked_for: Asked) -> str:
     part = "100%" if share >= _ALL else percent(share)
-    ran = f"{part} of {_LABELS[category]} time ran in {ran_in}"
+    ran = f"{part} of {LABELS[category]} time ran in {ran_in}"
     if ident in ("observed", "not-told", "helper"):
         return f"{ran[0].upper()}{ran[1:]}."
     if ident == "as-asked":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.blocks import Column, Kind, Stat, Table
+from analyze.kernels.categories import MEMBERS
 from analyze.metrics.attribution import Attribution
 from analyze.notes import Notice
 from analyze.units import duration, percent
@@ -15,16 +16,6 @@ from analyze.units import duration, percent
 _UNCLASSIFIED = 0.05  # of activity time: above it the table by kernel leaves too much open
 _UNFUSED = 0.05  # of activity time: attention by op beyond its fused kernels that is worth a line
 _NAMES_LISTED = 20
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("GEMM", ("gemm",)),
-    ("attention", ("attention",)),
-    ("elementwise", ("elementwise", "activation")),
-    ("normalization", ("normalization",)),
-    ("convolution", ("convolution",)),
-    ("communication", ("communication",)),
-    ("copies", ("memcpy", "memset", "copy_layout")),
-)
-REST = "the rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +23,8 @@ class OpCategory:
     """Activities whose launching ops serve one purpose.
 
     Attributes:
-        category: one of `kernels.CATEGORIES`: what the op, its callers and the modules around it are for; what the
-            kernel computes where none of them tells.
+        category: one of `kernels.categories.NAMES`: what the op, its callers and the modules around it are for, or what
+            the kernel computes where none of them shows it.
         count: how many activities.
         sum_ns: their durations added up.
         share: of the added-up time of all activities, 0..1.
@@ -145,10 +136,10 @@ def measure_purpose(found: Attribution) -> Purpose:
 
 def _grouped(work: pl.DataFrame, total: int) -> tuple[Group, ...]:
     sums = [dict(work.group_by(column).agg(pl.col("dur_ns").sum()).iter_rows()) for column in ("kernel", "op")]
-    found = [Group(name, *(sum(s.get(c, 0) for c in members) / total for s in sums)) for name, members in _GROUPS]
-    named = {category for _, members in _GROUPS for category in members}
-    rest = (sum(ns for category, ns in s.items() if category not in named) / total for s in sums)
-    return (*found, Group(REST, *rest))
+    return tuple(
+        Group(group, *[sum(ns.get(name, 0) for name in members) / total for ns in sums])
+        for group, members in MEMBERS.items()
+    )
 
 
 def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from analyze.metrics import device_changes, host_changes
+from analyze.metrics import attention, collective_changes, copy_changes, device_changes, host_changes
 from analyze.metrics.scenario import Bench, Builder, Scenario
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
 from analyze.timeline.intervals import Int64
@@ -24,19 +24,22 @@ BUILDERS: dict[str, Builder] = {
     "copies": lambda bench: host_changes.waits(bench, "copy"),
     "waits": lambda bench: host_changes.waits(bench, "op"),
     "explicit-waits": lambda bench: host_changes.waits(bench, "explicit"),
-    "launches": host_changes.launch_work,
+    "launches": device_changes.launches,
     "allocations": host_changes.allocations,
     "first-use": host_changes.first_use,
     "profiler": host_changes.profiler_time,
     "fp32-products": device_changes.fp32_products,
     "fp32-convolutions": device_changes.fp32_convolutions,
     "asked-precision": device_changes.asked_precision,
-    "attention": device_changes.unfused_attention,
+    "attention": attention.unfused_attention,
     "chains": device_changes.fusible_chains,
     "casts": device_changes.autocast_casts,
-    "inbound-copies": device_changes.inbound_copies,
-    "communication": device_changes.communication,
-    "collective-waits": device_changes.collective_waits,
+    "inbound-copies": copy_changes.inbound_copies,
+    "copies-inside": copy_changes.copies_inside,
+    "layout": copy_changes.layout_changes,
+    "communication": collective_changes.communication,
+    "collective-latency": collective_changes.collective_latency,
+    "collective-waits": collective_changes.collective_waits,
     "dropout": device_changes.dropout,
     "short-kernels": device_changes.short_kernels,
 }

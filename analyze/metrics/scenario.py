@@ -11,7 +11,9 @@ import polars as pl
 
 from analyze.gpus import Abilities, Gpu
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.first_use import first_use_rows
+from analyze.metrics.causes import Delays
+from analyze.metrics.dispatch import Dispatch, dispatch_of
+from analyze.metrics.sdpa import MathAttention
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
 from analyze.timeline.calls import OP
@@ -44,6 +46,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Loading:
+    """Waits for a loader's worker processes.
+
+    Attributes:
+        waits: how many.
+        long: of them, those over ten times the median, where they take most of the time; else 0.
+        long_ns: their time added up.
+        pinning: calls that allocate or register pinned memory on a thread that launches nothing, where they fill most
+            of the waits; `where` is the thread.
+    """
+
+    waits: int
+    long: int
+    long_ns: int
+    pinning: Place | None
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A cost and its removal.
 
@@ -55,6 +75,13 @@ class Scenario:
         note: what the new times rest on, where they are not zero.
         precision: what products would run in, where that is the change; `NOTHING_FASTER` where the GPU has nothing.
         units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
+        steps: names of the steps in which it arises, in order; empty outside steps.
+        origin: what most of it comes from, where the records say: compilation, recompilation or empty_cache.
+        loading: of input, how the workers of the loader are waited for; None where it is loaded on the thread itself.
+        kind: of collectives, the kind with most time.
+        dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.
+        hidable_ns: of copies to the device, how much of their time computation could hide; None for other costs.
+        sdpa: of attention, what PyTorch's own function was given where it ran unfused, None where it did not.
     """
 
     change: Change
@@ -64,6 +91,13 @@ class Scenario:
     note: str = ""
     precision: str = ""
     units: str = ""
+    steps: tuple[str, ...] = ()
+    origin: str = ""
+    loading: Loading | None = None
+    kind: str = ""
+    dispatch: Dispatch | None = None
+    hidable_ns: int | None = None
+    sdpa: MathAttention | None = None
 
 
 @dataclass(frozen=True)
@@ -71,8 +105,7 @@ class Bench:
     """Everything that scenarios are made from.
 
     Attributes:
-        trace: the trace.
-        host: its host side.
+        delays: what keeps the host from launching.
         work: the selected activities with op and purpose; `at` is their row among all timed ones.
         gpu: model of the headline device, None when it is not known.
         abilities: what that device can multiply with, None when it is not known.
@@ -81,8 +114,7 @@ class Bench:
         final: row of `host.waits` with the profiler's own synchronisation, None without one.
     """
 
-    trace: Trace
-    host: Host
+    delays: Delays
     work: Attribution
     gpu: Gpu | None
     abilities: Abilities | None
@@ -90,15 +122,20 @@ class Bench:
     within: tuple[int, int] | None
     final: int | None
 
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.delays.trace
+
+    @property
+    def host(self) -> Host:
+        """Its host side."""
+        return self.delays.host
+
     @cached_property
     def schedule(self) -> Schedule:
         """Who waits for whom, over all timed activities."""
         return build_schedule(self.trace, self.host)
-
-    @cached_property
-    def first_use(self) -> pl.DataFrame:
-        """What only the first iterations do, see `first_use_rows`."""
-        return first_use_rows(self.trace, self.host, self.schedule, self.definitions.long_gap_ns)
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -107,7 +144,7 @@ class Bench:
 
     @cached_property
     def waits(self) -> pl.DataFrame:
-        """The selection's blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
+        """The blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
         calls, blocking = self.schedule.calls, self.host.waits.with_row_index("row")
         at = np.flatnonzero(calls.blocking != NONE)
         awaited = np.full(blocking.height, NONE)
@@ -120,13 +157,16 @@ class Bench:
         name = pl.col("name").cast(pl.String)
         inside = (pl.col("trigger") != "") | name.str.contains("(?i)memcpy")
         kind = pl.when("inbound").then(pl.lit("copy")).when(inside).then(pl.lit("op")).otherwise(pl.lit("explicit"))
-        table = (
+        return (
             blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
             .with_columns(waits_for=kind)
             .filter(pl.col("why").is_in(("blocking", "copy")))
             .filter(pl.col("row") != (NONE if self.final is None else self.final))
         )
-        return table.filter(pl.col("start_ns").is_between(*self.within)) if self.within else table
+
+    def begun_within(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows that begin in the selection."""
+        return rows.filter(pl.col("start_ns").is_between(*self.within)) if self.within else rows
 
     def _launched_before(self, at: Int64) -> Int64:
         """The activity that was launched right before each call: a wait that found it done was meant for it."""
@@ -135,6 +175,17 @@ class Bench:
         activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
         before: Int64 = activity[self.schedule.calls.before[at]]
         return before
+
+    def steps_of(self, time_ns: pl.Series) -> tuple[str, ...]:
+        """Names of the steps in which some instants lie, in order."""
+        steps = self.trace.steps
+        if not steps.height:
+            return ()
+        starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+        time = time_ns.to_numpy()
+        at = np.searchsorted(starts, time, side="right") - 1
+        inside = (at >= 0) & (time < ends[np.maximum(at, 0)])
+        return tuple(steps["name"].cast(pl.String)[row] for row in np.unique(at[inside]).tolist())
 
     @cached_property
     def selected(self) -> Intervals | None:
@@ -158,6 +209,10 @@ class Bench:
                 lies = inside.covered_within(start, start + dur) == dur
                 at_once |= dict.fromkeys(mine.filter(pl.Series(lies, dtype=pl.Boolean))["row"].to_list(), 0)
         return Change(host={c: union(*_ends(sets)) for c, sets in chains.items()}, at_once=at_once)
+
+    def dispatch(self, rows: pl.DataFrame, weight: pl.Series) -> Dispatch | None:
+        """What of some activities is compiled or in a graph, each by its weight."""
+        return dispatch_of(self.trace, self.work, rows["at"], weight)
 
     def shortened(self, rows: pl.DataFrame, new_ns: Int64 | None = None) -> Change:
         """Activities with new durations, none at all where not given."""

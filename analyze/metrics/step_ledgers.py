@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from analyze.metrics.causes import CAUSES
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, Selection, join, launched_within, subtract, union
 from analyze.timeline.intervals import Int64
@@ -26,6 +27,7 @@ class Ledger:
         idle: nanoseconds per idle part.
         idle_long: the same in gaps over `long_gap_ns` only.
         first_use_ns: `launch_call` in launch calls over `long_gap_ns`.
+        causes: nanoseconds of launch-bound time per entry of `CAUSES`; empty in reports of before it was split.
     """
 
     computation_ns: int
@@ -34,6 +36,7 @@ class Ledger:
     idle: dict[str, int]
     idle_long: dict[str, int]
     first_use_ns: int
+    causes: dict[str, int] = field(default_factory=dict)
 
     @property
     def window_ns(self) -> int:
@@ -183,6 +186,7 @@ def _ledger(name: str, line: DeviceTimeline, rows: list[pl.DataFrame], definitio
         idle={part: int(gaps[part].sum()) for part in IDLE_PARTS},
         idle_long={part: int(long_gap[part].sum()) for part in IDLE_PARTS},
         first_use_ns=int(long_call["launch_call_ns"].sum()),
+        causes={cause: int(gaps[cause].sum()) for cause in CAUSES},
         categories={str(category): int(ns) for category, ns in work.iter_rows()},
         launches=mine["launch"].n_unique(),
         launch_latency_p50_ns=_middle(met_idle["latency_ns"]),

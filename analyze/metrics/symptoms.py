@@ -52,9 +52,18 @@ def has_backward(trace: Trace) -> bool:
 
 
 def _graph_ops(trace: Trace) -> int:
-    """Ops that record a graph: where gradients are allowed but nothing requires one, all have the same number."""
-    numbers = trace.ops["sequence"].drop_nulls()
-    return len(numbers) if numbers.n_unique() > 1 else 0
+    """Ops that record a graph, custom autograd Functions apart.
+
+    An op that makes a node takes the next number of its thread. Where gradients are allowed but nothing requires one,
+    the number never moves on. A custom Function takes one each time it runs, also without gradients: its op carries
+    the name of a class, not of a namespace.
+    """
+    numbered = trace.ops.filter(pl.col("sequence").is_not_null())
+    name = pl.col("name").cast(pl.String)
+    custom = ~name.str.contains("::", literal=True)
+    by_thread = numbered.group_by("thread").agg(numbers=pl.col("sequence").n_unique(), custom=custom.sum())
+    nodes = by_thread.filter(pl.col("numbers").cast(pl.Int64) - 1 > pl.col("custom").cast(pl.Int64))
+    return numbered.filter(~custom).height if nodes.height else 0
 
 
 def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:

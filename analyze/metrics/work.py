@@ -10,7 +10,7 @@ import polars as pl
 from analyze.blocks import Block, Column, Kind, Section, Table
 from analyze.timeline import DeviceTimeline, union
 
-_BRIEF_CATEGORIES = 4
+_BRIEF_CATEGORIES = 3
 _KERNELS_LISTED = 20
 
 
@@ -19,7 +19,7 @@ class Category:
     """Activities of one category.
 
     Attributes:
-        category: one of `kernels.CATEGORIES`.
+        category: one of `kernels.categories.NAMES`.
         count: how many.
         sum_ns: their durations added up.
         exclusive_ns: instants at which only this category runs on its device.
@@ -91,7 +91,7 @@ def measure_kernels(lines: list[DeviceTimeline]) -> tuple[Kernel, ...]:
             p50_ns=pl.col("dur_ns").sort().get((pl.len() - 1) // 2),
             max_ns=pl.col("dur_ns").max(),
         )
-        .sort("sum_ns", "name", descending=[True, False])
+        .sort("sum_ns", "name", "category", descending=[True, False, False])
     )
     return tuple(Kernel(**row, share=row["sum_ns"] / total if total else 0.0) for row in grouped.iter_rows(named=True))
 

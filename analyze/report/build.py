@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from analyze.blocks import Breakdown, Page, Part
-from analyze.findings import Diagnosis, Verdict, diagnose, judge, window_states
+from analyze.findings import RULES, Diagnosis, Verdict, diagnose, judge, window_states
 from analyze.guard import INTERNAL, Guard, present
 from analyze.metrics import DeviceTime, Measures, OpsView, measure, step_times
 from analyze.metrics.device_time import headline
@@ -85,7 +85,9 @@ def build_report(
 def _internal_errors(absent: tuple[NotMeasured, ...], diagnosis: Diagnosis) -> Iterator[Notice]:
     """What a defect of this program cost."""
     rules = tuple(rule.id for rule in diagnosis.unmeasured if rule.reason == INTERNAL)
-    names = dict.fromkeys((*(part.id for part in absent), *(f"rule {name}" for name in rules)))
+    asked = {rule.id for rule in RULES}
+    lost = (f"rule {name}" if name in asked else name for name in rules)
+    names = dict.fromkeys((*(part.id for part in absent), *lost))
     if names:
         text = f"Not measured: {', '.join(names)}: {INTERNAL}. --debug prints the traceback."
         yield Notice("internal-error", text, len(names))

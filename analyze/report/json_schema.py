@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from analyze.blocks import Breakdown
-from analyze.findings import Finding, Saving, Unmeasured, Verdict
+from analyze.findings import Finding, Hidden, Saving, Unmeasured, Verdict
 from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
 from analyze.metrics.fusion import Fusion
 from analyze.metrics.lead import Lead
@@ -68,6 +68,7 @@ _KEYS: dict[str, Any] = {
     "checks_passed": list[str],
     "checks_not_measured": list[Unmeasured],
     "limits": dict[str, float],
+    "hidden_costs": list[Hidden],
     "savings_together": Saving | None,
     "comparison": dict[str, Any] | None,
     "gates": list[GateResult],

@@ -63,6 +63,7 @@ def _of_trace(report: Report) -> dict[str, Any]:
         "checks_passed": [passed.id for passed in report.diagnosis.passed],
         "checks_not_measured": plain(report.diagnosis.unmeasured),
         "limits": plain(report.diagnosis.limits),
+        "hidden_costs": plain(report.diagnosis.hidden),
         "savings_together": plain(report.diagnosis.together),
         "comparison": _of_other(report.comparison) if report.comparison else None,
         "gates": plain(report.gates),

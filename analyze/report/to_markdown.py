@@ -97,6 +97,7 @@ def _advice(advice: Advice) -> Iterator[str]:
         for i, (item, saving) in enumerate(zip(advice.suggestions, savings_column(advice.suggestions), strict=True)):
             share = "–" if item.saved_share is None else percent(item.saved_share)
             title = f"**{escape(item.severity.capitalize())}** [{item.id}](#finding-{item.id}): {escape(item.title)}"
+            title += f" ({escape(item.shared)})" if item.shared else ""
             yield f"| {i + 1} | {title} | {saving} | {share} | {escape(item.change)} |"
         yield ""
         if advice.note:

@@ -152,7 +152,8 @@ def _advice(advice: Advice, width: int) -> Iterator[Text]:
         if width >= _NARROW:
             lead.append(f"{savings[i]:>{time}}{_GAP}{shares[i]:>{share}}{_GAP}")
         yield lead.append(shorten(suggestion.title, max(width - lead.cell_len, _NAME_AT_LEAST)))
-        yield from _wrapped(f"{suggestion.id} → {suggestion.change}", width, "     ", Text("   "))
+        shared = f" ({suggestion.shared})" if suggestion.shared else ""
+        yield from _wrapped(f"{suggestion.id} → {suggestion.change}{shared}", width, "     ", Text("   "))
     more = len(advice.suggestions) - len(shown)
     rest = f"{more:,} more; " if more else ""
     yield from _wrapped(f"{advice.note} {rest}{_counted(advice)}.".strip(), width, "   ")

@@ -8,12 +8,15 @@ import numpy as np
 import polars as pl
 
 from analyze.timeline.calls import NONE, OP, CallTree
+from analyze.timeline.host import spans
 from analyze.timeline.intervals import Int64
-from analyze.trace import Trace
+from analyze.trace import Trace, matching
 
 _KEY = ("process", "pid", "sequence", "operation")
 _BACKWARD = re.compile(r"backwards?\d*$")
 _FORWARD = re.compile(r"forward$")  # NllLossBackward0 belongs to aten::nll_loss_forward
+_ENGINE_OP = r"^autograd::engine::|^torch::autograd::|Backward\d*$"
+_MOSTLY = 0.75  # of a thread's time in ops: the engine's threads run callbacks besides, other threads forward passes
 
 
 def around_through_autograd(trace: Trace, tree: CallTree) -> Int64:
@@ -47,6 +50,20 @@ def around_through_autograd(trace: Trace, tree: CallTree) -> Int64:
     inside = (outer != NONE) & (origin[outer] == origin)  # the engine's call and the node in it say the same
     around: Int64 = np.where((origin != NONE) & ~inside, origin, tree.caller)
     return around
+
+
+def engine_threads(trace: Trace) -> frozenset[int]:
+    """The threads of the backward engine: what they do lies inside ops, and outside ops they wait for the next one.
+
+    A thread that runs a backward pass besides its own work, as on the CPU, is none.
+    """
+    backward = trace.ops.filter(matching(trace.ops["name"], _ENGINE_OP))
+    found = set[int]()
+    for thread in backward["thread"].unique().to_list():
+        mine = pl.col("thread") == thread
+        if spans(backward.filter(mine)).total_ns > _MOSTLY * spans(trace.ops.filter(mine)).total_ns:
+            found.add(int(thread))
+    return frozenset(found - set(trace.steps["thread"].to_list()))
 
 
 def _numbered(trace: Trace, tree: CallTree) -> pl.DataFrame:

@@ -146,7 +146,7 @@ class Replay:
         steps[self._anchors] = 0
         reached = np.cumsum(steps)
         since = reached - reached[self._anchors][self._anchor]
-        origin = np.where(calls.before == NONE, calls.idle_to_ns, _of(since, calls.before, 0))
+        origin = np.where(calls.before == NONE, calls.idle_from_ns, _of(since, calls.before, 0))
         after = _of(dur, awaited, _NEVER) + np.where(awaited == NONE, 0, rest)
         at = self._anchors
         return ((origin + own)[at], after[at], np.full(len(at), _NEVER)), since

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analyze.timeline.autograd import engine_threads
 from analyze.timeline.host import Host
 from analyze.timeline.intervals import Int64
 from analyze.timeline.threads import group_threads
@@ -30,7 +31,8 @@ class Calls:
     Attributes:
         time_ns: start of a launch call, end of a blocking one.
         before: the call before it on its chain of threads, `NONE` for the first.
-        idle_from_ns: where the host's own time before it begins: the call before.
+        idle_from_ns: where the host's own time before it begins: the call before, for the first one of a chain the
+            first call or activity of the file.
         idle_to_ns: where that ends: the call's start.
         rest_ns: what a blocking call lasts beyond the end of what it waited for, negative where the record of a copy
             ends after its call; 0 for launch calls.
@@ -110,7 +112,8 @@ class Schedule:
 def build_schedule(trace: Trace, host: Host) -> Schedule:
     """The graph of a trace, over all of its devices and threads."""
     rows = trace.activities.filter("timed")
-    threads = group_threads(host, trace.threads, rows["launch_thread"].drop_nulls(), host.waits["thread"])
+    launching, blocking, engine = rows["launch_thread"].drop_nulls(), host.waits["thread"], engine_threads(trace)
+    threads = group_threads(host, trace.threads, launching, blocking, engine=engine)
     processes = trace.threads["process"].cast(pl.String).fill_null("").gather(host.waits["thread"])
     calls, launch = _calls(rows, host.waits.with_columns(process=processes), threads)
     work, gap, latency = _work(rows, launch, calls)
@@ -135,7 +138,8 @@ def _calls(rows: pl.DataFrame, blocking: pl.DataFrame, threads: dict[int, int]) 
     order = np.lexsort((kind, time, chain))
     time, begin, chain = time[order], begin[order], chain[order]
     before = np.where(np.diff(chain, prepend=-1) == 0, np.arange(n + m) - 1, NONE)
-    idle_from = np.where(before == NONE, begin, time[before])
+    first_ns = np.concatenate((rows["start_ns"].to_numpy(), begin)).min(initial=2**62)
+    idle_from = np.where(before == NONE, first_ns, time[before])
     awaited, rest = np.full(n + m, NONE), np.zeros(n + m, np.int64)
     blocked = kind[order] == _BLOCK_END
     found, rests = _awaited(rows, blocking)

@@ -19,6 +19,7 @@ class Row(Enum):
     MEMORY = "memory"
     META = "meta"
     IGNORED = "ignored"
+    LOST = "lost"
     UNKNOWN = "unknown"
 
 
@@ -57,9 +58,13 @@ def activity_kind(cat: str) -> str:
     return _ACTIVITY_KINDS[cat.lower()]
 
 
+FLOWS = "flow arrows"
 _FLOWS = frozenset(
     ("ac2g", "fwdbwd", "async_cpu_to_gpu", "async_gpu", "async", "launch", "forward_backward", "fwd_bwd", "cpu_to_cuda")
 )
+MEMORY_NAME, MEMORY_PHASES = "[memory]", ("i", "I", "X")
+COUNTER_RANGES = "cuda_profiler_range"
+NO_FIGURE = (FLOWS, "metadata", "counters")  # whatever category such a row has
 LEGACY_PID = "CPU functions"
 
 
@@ -80,13 +85,59 @@ def row_of(ph: str, cat: str, name: str, pid: object) -> Row:
     Rows without a category are ops only where the exporter without Kineto wrote them.
     """
     if ph == "X":
-        if name == "[memory]":
+        if name == MEMORY_NAME:
             return Row.MEMORY
         if not cat and pid == LEGACY_PID:
             return Row.OP
         return _CATEGORIES.get(cat.lower(), Row.UNKNOWN)
-    if ph in ("i", "I"):
-        return Row.MEMORY if name == "[memory]" else Row.IGNORED
+    if ph in MEMORY_PHASES and name == MEMORY_NAME:
+        return Row.MEMORY
     if ph == "M":
         return Row.META
     return Row.IGNORED
+
+
+_TABLES = frozenset((Row.OP, Row.API, Row.ACTIVITY, Row.RANGE, Row.FRAME, Row.OVERHEAD, Row.SPAN))
+_KINDS = {
+    "X": "views of other rows",
+    **dict.fromkeys("stf", FLOWS),
+    "M": "metadata",
+    "C": "counters",
+    **dict.fromkeys("iIR", "instants"),
+    **dict.fromkeys("BE", "rows that begin or end something (B, E)"),
+    **dict.fromkeys("bneSTpF", "asynchronous rows"),
+    **dict.fromkeys("PNODvVcLrga(),", "rows of other kinds"),
+}
+
+
+def kind_of(ph: str) -> str:
+    """What a row that no figure needs is, by its phase."""
+    return _KINDS.get(ph, "rows of other kinds")
+
+
+@lru_cache(maxsize=256)
+def unused_kind(ph: str, cat: str) -> str:
+    """What a row is that no figure needs whatever else it holds, empty for other rows."""
+    if cat.lower() == COUNTER_RANGES:
+        return COUNTER_RANGES
+    if ph == "X":
+        return kind_of(ph) if _CATEGORIES.get(cat.lower()) is Row.IGNORED else ""
+    if ph == "M" or not is_phase(ph) or (belongs(cat) and kind_of(ph) not in NO_FIGURE):
+        return ""
+    return kind_of(ph)
+
+
+def is_phase(ph: str) -> bool:
+    """Whether the format knows a phase."""
+    return ph in _KINDS
+
+
+def belongs(cat: str) -> bool:
+    """Whether the complete rows of a category are in some table."""
+    return _CATEGORIES.get(cat.lower(), Row.UNKNOWN) in _TABLES
+
+
+def device_category(name: str) -> str:
+    """The category of a row that runs on a device, by its name."""
+    low = name.lower()
+    return next((kind for kind in ("memcpy", "memset") if low.startswith(kind)), "kernel")

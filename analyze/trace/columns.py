@@ -5,23 +5,24 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 import numpy as np
-import orjson
 import polars as pl
 
 from analyze import schema
 from analyze.trace.classes import Row, activity_kind
-from analyze.trace.clock import NULL, to_ns
-from analyze.trace.decode import Event
+from analyze.trace.clock import NULL, Int64, durations_ns, to_ns
+from analyze.trace.decode import NO_ARGS, Args, Event
+from analyze.trace.limits import bound
+from analyze.trace.numbers import whole
+from analyze.trace.odd import Odd
+from analyze.trace.raw import NO_TEXT, Check, RawCodes, are_sizes, are_words, is_grid
+from analyze.trace.sorting import Groups
 
-NO_TEXT = 0
 _NO_RAW = msgspec.Raw(b"")
-_INT64 = range(-(2**63), 2**63)
-_BEYOND = 2**65
+_NO_TIMES = np.empty(0, dtype=np.int64)
 
 
 class Codes(dict[Any, int]):
@@ -59,52 +60,41 @@ class Table:
         return len(next(iter((*self.codes.values(), *self.ints.values()))))
 
     def frame(self, texts: Texts) -> pl.DataFrame:
-        """The table as a frame of its declared schema."""
+        """The table as a frame of its declared schema; each column is given away as it is made."""
         series = [self._series(column, texts).alias(column.name) for column in self.columns]
         return pl.DataFrame(series)
 
     def _series(self, column: schema.Column, texts: Texts) -> pl.Series:
         if column.name in self.ints:
-            values = pl.Series(np.frombuffer(self.ints[column.name], dtype=np.int64))
-            return values.replace(NULL, None) if (values == NULL).any() else values
-        codes = self.codes[column.name]
+            return _numbers(np.frombuffer(self.ints.pop(column.name), dtype=np.int64))
+        codes = self.codes.pop(column.name)
         if column.dtype == pl.UInt32:
             return pl.Series(np.frombuffer(codes, dtype=np.uint32))
         return texts.series(codes)
 
 
-def whole(value: object) -> int:
-    """One whole number of a value of any type, `NULL` where there is none."""
-    if isinstance(value, bool) or value is None:
-        return NULL
-    if isinstance(value, Decimal) and not (value.is_finite() and -_BEYOND < value < _BEYOND):
-        return NULL  # int() of 1e999999999 would never end
-    try:
-        number: int = int(value)  # type: ignore[call-overload]
-    except (TypeError, ValueError, OverflowError):
-        return NULL
-    if number not in _INT64:
-        return number - 2**64 if 2**63 <= number < 2**64 else NULL
-    return number
-
-
-def ints(values: list[Any]) -> array[int]:
-    """Whole numbers of a column; the common case without a Python step per value."""
-    try:
-        return array("q", values)
-    except (TypeError, OverflowError):
-        return array("q", [whole(value) for value in values])
-
-
-Groups = dict[Row, list[Event]]
+def _numbers(values: Int64) -> pl.Series:
+    """A column of numbers, null where they are `NULL`; a column of nothing else takes no memory."""
+    missing = values == NULL
+    if not missing.any():
+        return pl.Series(values)
+    if missing.all():
+        return pl.repeat(None, len(values), dtype=pl.Int64, eager=True)
+    return pl.Series(values).set(pl.Series(missing), None)
 
 
 class Tables:
-    """All tables of one document under construction."""
+    """All tables of one document under construction.
+
+    Attributes:
+        odd: values that were left out, by field.
+    """
 
     def __init__(self) -> None:
         self.texts = Texts()
-        self.raw_codes = RawCodes(self.texts)
+        self.odd = Odd()
+        checks: tuple[Check, ...] = (are_sizes, are_words, is_grid)
+        self.raw_codes = {check: RawCodes(self.texts, check) for check in checks}
         self.threads = Codes()
         self.tables = {name: Table(columns) for name, columns in _SCHEMAS.items()}
 
@@ -114,23 +104,45 @@ class Tables:
         Raises:
             NeedsTextError: before anything was added, when float64 cannot hold the times.
         """
-        times = {row: _times(events) for row, events in groups.items() if row in _FILLS}
-        for row, (start, dur) in times.items():
+        starts = {row: to_ns([e.ts for e in groups[row]]) for row in groups if row in _FILLS}
+        for row, start in starts.items():
             name, fill = _FILLS[row]
-            fill(self, self.tables[name], groups[row], start, dur)
+            events = groups[row]
+            dur = _NO_TIMES if row is Row.MEMORY else durations_ns([e.dur for e in events])
+            if len(start) and start.min() == NULL:
+                self._note_times("ts", events, start)
+            if len(dur) and dur.min() < 0:
+                self._note_times("dur", events, dur)
+                self._end_at_start(dur)
+            fill(self, self.tables[name], events, _packed(start), _packed(dur))
+
+    def _note_times(self, name: str, events: list[Event], read: Int64) -> None:
+        """Count times that are there and cannot be read."""
+        unread = np.flatnonzero(read == NULL).tolist()
+        given = [getattr(event, name) for event in events] if unread else []
+        if len(unread) > given.count(None):
+            self.odd.note_unread(name, (given[i] for i in unread), (NULL for _ in unread))
+
+    def _end_at_start(self, dur: Int64) -> None:
+        """Rows that end before they start last for no time."""
+        negative = np.flatnonzero((dur < 0) & (dur != NULL))
+        if len(negative):
+            self.odd.note("dur below 0", int(dur[negative[0]]) / 1000, len(negative))
+            dur[negative] = 0
 
     def places(self, events: list[Event], groups: Groups, marked: list[Event]) -> list[dict[str, int]]:
-        """For each of some events of the next piece: how many rows of each table lie before it in the file.
+        """For each of some events of the last piece: how many rows of each table lie before it in the file.
 
         Args:
-            events: all events of the piece, which is not appended yet.
+            events: all events of the piece, which was appended just now.
             groups: the same by table.
             marked: some of them.
         """
         order = {id(event): i for i, event in enumerate(events)}
         before = {
-            name: (len(self.tables[name]), [order[id(event)] for event in groups.get(row, ())])
+            name: (len(self.tables[name]) - len(mine), [order[id(event)] for event in mine])
             for row, (name, _) in _FILLS.items()
+            for mine in [groups.get(row, [])]
         }
         return [
             {name: rows + bisect_left(places, order[id(event)]) for name, (rows, places) in before.items()}
@@ -139,6 +151,7 @@ class Tables:
 
     def absorb(self, later: Tables) -> None:
         """Append the rows of another stretch, its codes translated into these."""
+        self.odd = self.odd + later.odd
         texts = np.array([self.texts[text] for text in later.texts], dtype=np.uint32)
         threads = np.array([self.threads[thread] for thread in later.threads], dtype=np.uint32)
         for name, table in self.tables.items():
@@ -151,40 +164,34 @@ class Tables:
                     table.codes[column].frombytes(known[np.frombuffer(codes, dtype=np.uint32)].tobytes())
 
     def frames(self) -> dict[str, pl.DataFrame]:
-        """The finished frames by table name, and the threads."""
+        """The finished frames by table name, and the threads; numbers that cannot be true are left out (`limits`)."""
+        bound({name: table.ints for name, table in self.tables.items()}, self.odd)
         frames = {name: table.frame(self.texts) for name, table in self.tables.items()}
         frames["threads"] = _thread_frame(self.threads)
         return frames
 
-    def raw(self, values: list[msgspec.Raw]) -> list[int]:
-        """Codes of raw JSON texts, by value: how a file lays out its lists makes no difference."""
-        codes = self.raw_codes
-        return [codes[bytes(value)] for value in values]
-
-
-class RawCodes(dict[bytes, int]):
-    """Raw JSON -> code of its compact text."""
-
-    def __init__(self, texts: Texts) -> None:
-        super().__init__({b"": NO_TEXT})
-        self.texts = texts
-
-    def __missing__(self, raw: bytes) -> int:
-        """The code of a text that was not seen in this layout."""
+    def ints(self, name: str, values: list[Any]) -> array[int]:
+        """Whole numbers of a field; the common case without a Python step per value."""
         try:
-            compact = orjson.dumps(orjson.loads(raw)).decode()
-        except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-            compact = raw.decode("utf-8", "replace")
-        code = self[raw] = self.texts[compact]
-        return code
+            return array("q", values)
+        except (TypeError, OverflowError):
+            found = array("q", [whole(value) for value in values])
+            self.odd.note_unread(name, values, found)
+            return found
+
+    def raw(self, name: str, values: list[msgspec.Raw], check: Check) -> list[int]:
+        """Codes of raw JSON texts, by value: how a file lays out its lists makes no difference."""
+        codes = self.raw_codes[check]
+        found = [codes[bytes(value)] for value in values]
+        if codes.refused:
+            self.odd.count(name, (value for value in values if bytes(value) in codes.refused))
+        return found
 
 
-def _times(events: list[Event]) -> tuple[array[int], array[int]]:
-    start, dur = array("q"), array("q")
-    start.frombytes(to_ns([e.ts for e in events]).tobytes())
-    ns = to_ns([e.dur for e in events])
-    dur.frombytes(np.where(ns == NULL, ns, np.maximum(ns, 0)).tobytes())
-    return start, dur
+def _packed(times: Int64) -> array[int]:
+    packed = array("q")
+    packed.frombytes(times.tobytes())
+    return packed
 
 
 def _fill_named(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
@@ -203,50 +210,69 @@ def _fill_threaded(tables: Tables, table: Table, events: list[Event], start: arr
 def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_threaded(tables, table, events, start, dur)
     args = [e.args for e in events]
-    table.ints["external_id"].extend(ints([a.external_id for a in args]))
-    table.ints["sequence"].extend(ints([a.sequence for a in args]))
-    table.ints["forward_thread"].extend([t or NULL for t in ints([a.forward_thread for a in args])])
-    table.codes["input_dims"].extend(tables.raw([a.input_dims for a in args]))
-    table.codes["input_types"].extend(tables.raw([a.input_types for a in args]))
+    table.ints["external_id"].extend(tables.ints("External id", [a.external_id for a in args]))
+    table.ints["sequence"].extend(tables.ints("Sequence number", [a.sequence for a in args]))
+    forward = tables.ints("Fwd thread id", [a.forward_thread for a in args])
+    table.ints["forward_thread"].extend([t or NULL for t in forward])
+    table.codes["input_dims"].extend(tables.raw("Input Dims", [a.input_dims for a in args], are_sizes))
+    table.codes["input_types"].extend(tables.raw("Input type", [a.input_types for a in args], are_words))
     # FLOPs need more than shapes of convolutions (stride, padding, groups) and of attention (is it causal?) only.
     concrete = [e.args.concrete_inputs if "conv" in e.name or "_dot_product_" in e.name else _NO_RAW for e in events]
-    table.codes["concrete_inputs"].extend(tables.raw(concrete))
+    table.codes["concrete_inputs"].extend(tables.raw("Concrete Inputs", concrete, are_words))
 
 
 def _fill_runtime(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_threaded(tables, table, events, start, dur)
-    _fill_links(table, events)
+    _fill_links(tables, table, events)
 
 
-def _fill_links(table: Table, events: list[Event]) -> None:
+def _fill_links(tables: Tables, table: Table, events: list[Event]) -> None:
     args = [e.args for e in events]
-    table.ints["correlation"].extend([c or NULL for c in ints([a.correlation for a in args])])
-    new = ints([a.external_id for a in args])
-    old = ints([a.external_id_1_8 for a in args])
+    table.ints["correlation"].extend([c or NULL for c in tables.ints("correlation", [a.correlation for a in args])])
+    new = tables.ints("External id", [a.external_id for a in args])
+    old = tables.ints("external id", [a.external_id_1_8 for a in args])
     table.ints["external_id"].extend([o if n == NULL else n for n, o in zip(new, old, strict=True)])
 
 
 def _fill_activities(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_named(tables, table, events, start, dur)
-    _fill_links(table, events)
+    _fill_links(tables, table, events)
     args = [e.args for e in events]
     groups, pids = zip(*[split_pid(e.pid) for e in events], strict=True)
     kinds = {cat: tables.texts[activity_kind(cat)] for cat in {e.cat for e in events}}
     table.codes["kind"].extend([kinds[e.cat] for e in events])
     table.codes["process"].extend([tables.texts[group] for group in groups])
-    device, stream = ints([a.device for a in args]), ints([a.stream for a in args])
+    device = tables.ints("device", [a.device for a in args])
+    stream = tables.ints("stream", [a.stream for a in args])
     table.ints["device"].extend([whole(p) if d == NULL else d for d, p in zip(device, pids, strict=True)])
     table.ints["stream"].extend([stream_of(e.tid) if s == NULL else s for s, e in zip(stream, events, strict=True)])
-    for name in ("size_bytes", "registers", "shared_memory_bytes", "graph"):
-        table.ints[name].extend(ints([getattr(a, name) for a in args]))
-    table.codes["grid"].extend(tables.raw([a.grid for a in args]))
-    table.codes["block"].extend(tables.raw([a.block for a in args]))
+    for column, name in _ACTIVITY_ARGS.items():
+        table.ints[column].extend(tables.ints(name, [getattr(a, column) for a in args]))
+    table.codes["grid"].extend(tables.raw("grid", [a.grid for a in args], is_grid))
+    table.codes["block"].extend(tables.raw("block", [a.block for a in args], is_grid))
+    _fill_collectives(tables, table, args)
+
+
+def _fill_collectives(tables: Tables, table: Table, args: list[Args]) -> None:
+    """What a process group wrote on its kernels; few pieces of few files hold any."""
+    if any(a.collective is not None for a in args):
+        named = [a if a.collective is not None else NO_ARGS for a in args]
+        for name in _COLLECTIVE_TEXTS:
+            values = [getattr(a, name) for a in named]
+            table.codes[name].extend([NO_TEXT if v is None else tables.texts[str(v)] for v in values])
+        for name, field in _COLLECTIVE_NUMBERS.items():
+            table.ints[name].extend(tables.ints(field, [getattr(a, name) for a in named]))
+        return
+    for name in _COLLECTIVE_TEXTS:
+        table.codes[name].extend(array("I", [NO_TEXT]) * len(args))
+    for name in _COLLECTIVE_NUMBERS:
+        table.ints[name].extend(array("q", [NULL]) * len(args))
 
 
 def _fill_frames(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_threaded(tables, table, events, start, dur)
-    table.ints["python_id"].extend(ints([e.args.python_id for e in events]))
-    table.ints["parent_id"].extend(ints([e.args.parent_id for e in events]))
+    table.ints["python_id"].extend(tables.ints("Python id", [e.args.python_id for e in events]))
+    table.ints["parent_id"].extend(tables.ints("Python parent id", [e.args.parent_id for e in events]))
 
 
 def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array[int], _dur: array[int]) -> None:
@@ -254,17 +280,25 @@ def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array
     table.ints["time_ns"].extend(start)
     table.codes["thread"].extend([threads[e.pid, e.tid] for e in events])
     args = [e.args for e in events]
-    for name, source in _MEMORY_ARGS.items():
-        table.ints[name].extend(ints([getattr(a, source) for a in args]))
+    for column, (attribute, name) in _MEMORY_ARGS.items():
+        table.ints[column].extend(tables.ints(name, [getattr(a, attribute) for a in args]))
 
 
+_COLLECTIVE_TEXTS = ("collective", "element_type")
+_COLLECTIVE_NUMBERS = {"in_elements": "In msg nelems", "out_elements": "Out msg nelems"}
+_ACTIVITY_ARGS = {
+    "size_bytes": "bytes",
+    "registers": "registers per thread",
+    "shared_memory_bytes": "shared memory",
+    "graph": "graph id",
+}
 _MEMORY_ARGS = {
-    "size_bytes": "memory_bytes",
-    "address": "address",
-    "allocated_bytes": "allocated_bytes",
-    "reserved_bytes": "reserved_bytes",
-    "device_type": "device_type",
-    "device": "device_index",
+    "size_bytes": ("memory_bytes", "Bytes"),
+    "address": ("address", "Addr"),
+    "allocated_bytes": ("allocated_bytes", "Total Allocated"),
+    "reserved_bytes": ("reserved_bytes", "Total Reserved"),
+    "device_type": ("device_type", "Device Type"),
+    "device": ("device_index", "Device Id"),
 }
 _SCHEMAS: dict[str, schema.Schema] = {
     "ops": schema.OPS,

@@ -1,9 +1,13 @@
-"""Pieces of JSON become events: typed and strict first, one rung more lenient at each failure."""
+"""Pieces of JSON become events: typed and strict first, one rung more lenient at each failure.
+
+Every value is checked here by its type: the strict rung refuses a piece with a value of another type, and the lenient
+ones leave such a value out and count it (`Odd`).
+"""
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -12,42 +16,51 @@ import msgspec
 import orjson
 
 from analyze.trace.clock import NULL
-from analyze.trace.metadata import Keys
+from analyze.trace.metadata import Keys, values_of
+from analyze.trace.numbers import decimal_of, integer_of
+from analyze.trace.odd import Odd, is_absent, shown
+from analyze.trace.texts import sound
 
 _RAW_NULL = msgspec.Raw(b"")
+_Scalar = int | float | str | None
 
 
 class Args(msgspec.Struct, frozen=True, gc=False):
     """The args that some figure uses; all other keys are skipped without making objects."""
 
-    device: Any = NULL
-    stream: Any = NULL
-    correlation: Any = NULL
-    external_id: Any = msgspec.field(default=NULL, name="External id")
-    external_id_1_8: Any = msgspec.field(default=NULL, name="external id")
-    size_bytes: Any = msgspec.field(default=NULL, name="bytes")
+    device: _Scalar = NULL
+    stream: _Scalar = NULL
+    correlation: _Scalar = NULL
+    external_id: _Scalar = msgspec.field(default=NULL, name="External id")
+    external_id_1_8: _Scalar = msgspec.field(default=NULL, name="external id")
+    size_bytes: _Scalar = msgspec.field(default=NULL, name="bytes")
     grid: msgspec.Raw = _RAW_NULL
     block: msgspec.Raw = _RAW_NULL
-    registers: Any = msgspec.field(default=NULL, name="registers per thread")
-    shared_memory_bytes: Any = msgspec.field(default=NULL, name="shared memory")
-    graph: Any = msgspec.field(default=NULL, name="graph id")
-    sequence: Any = msgspec.field(default=NULL, name="Sequence number")
-    forward_thread: Any = msgspec.field(default=NULL, name="Fwd thread id")
+    registers: _Scalar = msgspec.field(default=NULL, name="registers per thread")
+    shared_memory_bytes: _Scalar = msgspec.field(default=NULL, name="shared memory")
+    graph: _Scalar = msgspec.field(default=NULL, name="graph id")
+    sequence: _Scalar = msgspec.field(default=NULL, name="Sequence number")
+    forward_thread: _Scalar = msgspec.field(default=NULL, name="Fwd thread id")
     input_dims: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Input Dims")
     input_types: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Input type")
     concrete_inputs: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Concrete Inputs")
-    python_id: Any = msgspec.field(default=NULL, name="Python id")
-    parent_id: Any = msgspec.field(default=NULL, name="Python parent id")
-    memory_bytes: Any = msgspec.field(default=NULL, name="Bytes")
-    address: Any = msgspec.field(default=NULL, name="Addr")
-    allocated_bytes: Any = msgspec.field(default=NULL, name="Total Allocated")
-    reserved_bytes: Any = msgspec.field(default=NULL, name="Total Reserved")
-    device_type: Any = msgspec.field(default=NULL, name="Device Type")
-    device_index: Any = msgspec.field(default=NULL, name="Device Id")
-    label: Any = msgspec.field(default=None, name="name")
+    python_id: _Scalar = msgspec.field(default=NULL, name="Python id")
+    parent_id: _Scalar = msgspec.field(default=NULL, name="Python parent id")
+    memory_bytes: _Scalar = msgspec.field(default=NULL, name="Bytes")
+    address: _Scalar = msgspec.field(default=NULL, name="Addr")
+    allocated_bytes: _Scalar = msgspec.field(default=NULL, name="Total Allocated")
+    reserved_bytes: _Scalar = msgspec.field(default=NULL, name="Total Reserved")
+    device_type: _Scalar = msgspec.field(default=NULL, name="Device Type")
+    device_index: _Scalar = msgspec.field(default=NULL, name="Device Id")
+    collective: _Scalar = msgspec.field(default=None, name="Collective name")
+    in_elements: _Scalar = msgspec.field(default=NULL, name="In msg nelems")
+    out_elements: _Scalar = msgspec.field(default=NULL, name="Out msg nelems")
+    element_type: _Scalar = msgspec.field(default=None, name="dtype")
+    label: _Scalar = msgspec.field(default=None, name="name")
 
 
 NO_ARGS = Args()
+_ARGS = tuple((spec.encode_name, spec.name, spec.type is msgspec.Raw) for spec in msgspec.structs.fields(Args))
 
 
 class Event(msgspec.Struct, gc=False):
@@ -56,17 +69,17 @@ class Event(msgspec.Struct, gc=False):
     ph: str = ""
     cat: str = ""
     name: str = ""
-    pid: Any = None
-    tid: Any = None
-    ts: Any = None
-    dur: Any = None
+    pid: int | str | None = None
+    tid: int | str | None = None
+    ts: _Scalar = None
+    dur: _Scalar = None
     args: Args = NO_ARGS
 
 
 class TextEvent(Event, gc=False):
     """The same with the digits of `ts` kept: for absolute microseconds with a fraction."""
 
-    ts: msgspec.Raw = _RAW_NULL
+    ts: msgspec.Raw = _RAW_NULL  # type: ignore[assignment]
 
 
 class _Document(Keys, kw_only=True):
@@ -82,33 +95,64 @@ class Damage:
     """What the lenient rungs did.
 
     Attributes:
-        repaired: events whose text was mended; their names are approximate.
+        repaired: events whose text was repaired; their names are approximate.
         lost: events that could not be read.
         cut: the document ends before its events do.
+        example: the beginning of the first lost event.
+        odd: values that were left out.
     """
 
     repaired: int = 0
     lost: int = 0
     cut: bool = False
+    example: str = ""
+    odd: Odd = field(default_factory=Odd)
 
     def __add__(self, later: Damage) -> Damage:
         """The damage of two stretches, the later one ending the document."""
-        return Damage(self.repaired + later.repaired, self.lost + later.lost, later.cut)
+        return Damage(
+            self.repaired + later.repaired,
+            self.lost + later.lost,
+            later.cut,
+            self.example or later.example,
+            self.odd + later.odd,
+        )
+
+    def lose(self, text: str, count: int = 1) -> None:
+        """Count events that could not be read."""
+        self.lost += count
+        self.example = self.example or ascii(text[:_SHOWN])
 
 
 @dataclass
+class Decoded:
+    """What a piece holds.
+
+    Attributes:
+        events: its rows.
+        damage: what that took, None where the piece is sound.
+    """
+
+    events: list[Event]
+    damage: Damage | None = None
+
+
+_SHOWN = 60
+_EXACT = 2**53
+_FAILURES = (msgspec.DecodeError, RecursionError)
+
+
 class Decoder:
     """Decodes pieces of one document, and remembers how the document has to be read.
 
     Attributes:
         exact_text: times are kept as text.
-        damage: what had to be mended so far.
     """
 
-    exact_text: bool = False
-    damage: Damage = field(default_factory=Damage)
-    _list: msgspec.json.Decoder[list[Event]] = field(default_factory=lambda: msgspec.json.Decoder(list[Event]))
-    _document: msgspec.json.Decoder[_Document] = field(default_factory=lambda: msgspec.json.Decoder(_Document))
+    def __init__(self) -> None:
+        self.exact_text = False
+        self._list: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[Event])
+        self._document: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Document)
 
     def keep_text(self) -> None:
         """From now on decode times as text."""
@@ -116,157 +160,117 @@ class Decoder:
         self._list = msgspec.json.Decoder(list[TextEvent])
         self._document = msgspec.json.Decoder(_TextDocument)
 
-    def piece(self, piece: bytes) -> list[Event] | None:
+    def piece(self, piece: bytes) -> Decoded | None:
         """The events of a piece, or None when it is not a sequence of whole, sound events."""
         text = b"[" + piece + b"]"
         try:
-            return self._list.decode(text)
-        except msgspec.DecodeError:
+            return Decoded(self._list.decode(text))
+        except _FAILURES:
             return self._from_objects(text)
 
-    def last(self, piece: bytes, *, bare_list: bool) -> tuple[list[Event], dict[str, Any]] | None:
+    def last(self, piece: bytes, *, bare_list: bool) -> tuple[Decoded, dict[str, Any]] | None:
         """The events of the last piece and the keys after them, or None when it is not sound to its end."""
+        if b'"traceEvents"' in piece:
+            return None  # a second list, or what looks like one
         try:
             if bare_list:
-                return self._list.decode(b"[" + piece), {}
+                return Decoded(self._list.decode(b"[" + piece)), {}
             document = self._document.decode(b'{"traceEvents":[' + piece)
-        except msgspec.DecodeError:
+        except _FAILURES:
             return None
-        keys = {name: getattr(document, name) for name in Keys.__struct_fields__}
-        return document.traceEvents, {name: value for name, value in keys.items() if value is not None}
+        return Decoded(document.traceEvents), values_of(document)
 
-    def salvage(self, piece: bytes, separator: bytes) -> tuple[list[Event], bytes | None]:
-        """Every event of a damaged piece that can be read.
-
-        Args:
-            piece: the piece.
-            separator: the text that the file has between two events.
-
-        Returns:
-            The events, and the text from the `]` that ends the list, or None when the list does not end here.
-        """
-        text = piece.decode("utf-8", "replace")
-        mark = "}" + separator.decode() + "{"
-        scan = json.JSONDecoder(strict=False, parse_float=Decimal)
-        events: list[Event] = []
-        at = 0
-        while True:
-            at = _skip(text, at)
-            if at >= len(text):
-                return events, None
-            if text[at] == "]":
-                if _LIST_END.match(text, at):
-                    return events, text[at:].encode()
-                at = _resume(text, at, mark)
-                continue
-            end = _end_of_event(text, at, mark)
-            row, stop, swallowed = _read(scan, text, at, end)
-            self.damage.lost += swallowed + (row is None)
-            if row is not None:
-                self.damage.repaired += stop < 0 or _ODD_TEXT.search(str(row.get("name"))) is not None
-                events.append(self._event(row))
-            at = stop if stop > at else end
-
-    def _from_objects(self, text: bytes) -> list[Event] | None:
+    def _from_objects(self, text: bytes) -> Decoded | None:
         try:
-            rows = json.loads(text, parse_float=Decimal) if self.exact_text else orjson.loads(text)
-        except ValueError:
+            rows = loads(text) if self.exact_text else orjson.loads(text)
+        except (ValueError, RecursionError):
             return None
-        self.damage.lost += sum(not isinstance(row, dict) for row in rows)
-        return [self._event(row) for row in rows if isinstance(row, dict)]
-
-    def _event(self, row: dict[str, Any]) -> Event:
-        """An event of a row whose values may have any type."""
-        given = row.get("args")
-        args = _args(given) if isinstance(given, dict) else NO_ARGS
-        pid, tid = (value if isinstance(value, int | str) else None for value in (row.get("pid"), row.get("tid")))
-        ph, cat, name = (_sound(str(row.get(key) or "")) for key in ("ph", "cat", "name"))
-        ts = row.get("ts")
-        ts = str(ts) if isinstance(ts, Decimal) else ts
-        if self.exact_text:
-            ts = msgspec.Raw(b"" if ts is None else str(ts).encode())
-            return TextEvent(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=ts, dur=row.get("dur"), args=args)
-        return Event(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=ts, dur=row.get("dur"), args=args)
+        return events_of(rows, exact_text=self.exact_text)
 
 
-def _args(given: dict[str, Any]) -> Args:
+def loads(text: bytes) -> Any:
+    """JSON with the digits of its numbers."""
+    return json.loads(text, parse_float=decimal_of, parse_int=integer_of)
+
+
+def events_of(rows: list[Any], *, exact_text: bool) -> Decoded:
+    """The events of rows whose values may have any type; what is no row is lost."""
+    found = Decoded([], Damage())
+    assert found.damage is not None
+    sound_rows = [row for row in rows if isinstance(row, dict)]
+    found.events = [event_of(row, found.damage.odd, exact_text=exact_text) for row in sound_rows]
+    if len(sound_rows) < len(rows):
+        first = next(row for row in rows if not isinstance(row, dict))
+        found.damage.lose(shown(first), len(rows) - len(sound_rows))
+    return found
+
+
+def event_of(row: Mapping[str, Any], odd: Odd, *, exact_text: bool) -> Event:
+    """An event of a row whose values may have any type."""
+    ph, cat, name = (_text(row, key, odd) for key in ("ph", "cat", "name"))
+    pid, tid = (_identity(row, key, odd) for key in ("pid", "tid"))
+    ts, dur = (_scalar(key, row.get(key), odd) for key in ("ts", "dur"))
+    args = _args(row.get("args"), odd)
+    ts = str(ts) if isinstance(ts, Decimal) else ts
+    if exact_text:
+        raw = msgspec.Raw(b"" if ts is None else sound(str(ts)).encode())
+        return TextEvent(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=raw, dur=dur, args=args)
+    return Event(ph=ph, cat=cat, name=name, pid=pid, tid=tid, ts=ts, dur=dur, args=args)
+
+
+def _text(row: Mapping[str, Any], key: str, odd: Odd) -> str:
+    value = row.get(key)
+    if isinstance(value, str):
+        return sound(value)
+    if value is None:
+        return ""
+    if key == "name" and isinstance(value, int | float | Decimal):
+        return str(value)
+    odd.note(key, value)
+    return ""
+
+
+def _identity(row: Mapping[str, Any], key: str, odd: Odd) -> int | str | None:
+    """A process or thread: a number or a text."""
+    value: Any = row.get(key)
+    if isinstance(value, str):
+        return sound(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float | Decimal) and -_EXACT < value < _EXACT and value == int(value):
+        return int(value)
+    if value is not None:
+        odd.note(key, value)
+    return None
+
+
+def _scalar(key: str, value: Any, odd: Odd) -> Any:
+    if isinstance(value, str):
+        return sound(value)
+    if value is None or (isinstance(value, int | float | Decimal) and not isinstance(value, bool)):
+        return value
+    odd.note(key, value)
+    return None
+
+
+def _args(given: Any, odd: Odd) -> Args:
+    if not given or not isinstance(given, dict):
+        if given:
+            odd.note("args", given)
+        return NO_ARGS
     values: dict[str, Any] = {}
-    for spec in msgspec.structs.fields(Args):
-        if spec.encode_name in given:
-            value = given[spec.encode_name]
-            values[spec.name] = (
-                msgspec.Raw(json.dumps(value, default=str).encode()) if spec.type is msgspec.Raw else value
-            )
+    for key, name, raw in _ARGS:
+        if key in given:
+            values[name] = _raw(key, given[key], odd) if raw else _scalar(key, given[key], odd)
     return Args(**values)
 
 
-def _sound(text: str) -> str:
-    """The text without lone surrogates, which no encoding can hold."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _end_of_event(text: str, at: int, mark: str) -> int:
-    """Where a damaged event ends at the latest: at the file's own separator, or one of any layout if that is far."""
-    end = text.find(mark, at, at + _MEND_LIMIT)
-    if end < 0:
-        other = _ANY_SEPARATOR.search(text, at, at + _MEND_LIMIT)
-        end = other.start() if other else min(at + _MEND_LIMIT, len(text)) - 1
-    return end + 1
-
-
-def _resume(text: str, at: int, mark: str) -> int:
-    """Where to go on behind a stray `]`: at the event right behind it, else behind the next end of an event."""
-    stray = _STRAY_END.match(text, at)
-    if stray:
-        return stray.end()
-    return _end_of_event(text, at, mark)
-
-
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n,":
-        at += 1
-    return at
-
-
-def _read(scan: json.JSONDecoder, text: str, at: int, end: int) -> tuple[dict[str, Any] | None, int, int]:
-    """One event at `at`: as it stands, with its end; else mended up to `end`, with -1 and how many events that took."""
+def _raw(key: str, value: Any, odd: Odd) -> msgspec.Raw:
+    """A value as JSON text again."""
+    if is_absent(value):
+        return _RAW_NULL
     try:
-        row, stop = scan.raw_decode(text, at)
-    except (ValueError, RecursionError):
-        row, rest = _mend(scan, text[at:end])
-        return (row if isinstance(row, dict) else None), -1, len(_EVENT.findall(rest))
-    return (row, stop, 0) if isinstance(row, dict) else (None, stop, 0)
-
-
-_REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})'), r"\\\\"),  # Windows paths
-    (re.compile(r":\s*(0x[0-9a-fA-F]+)"), r': "\1"'),  # bare hexadecimal numbers of early ROCm
-    (re.compile(r":\s*[-+]?(?:inf|nan)\b"), ": null"),
-    (re.compile(r",(\s*[}\]])"), r"\1"),
-)
-_LIST_END = re.compile(r'\](?:\s*,\s*"|[\s}]*\Z)')  # anything else behind a `]` says that it is a stray one
-_STRAY_END = re.compile(r"\][\s,\]]*(?=\{)")
-_MEND_LIMIT = 1 << 16  # no event that is worth mending is longer, and mending takes time with the length
-_ANY_SEPARATOR = re.compile(r"\}\s*,\s*\{")
-_EVENT = re.compile(r'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id)"\s*:')
-_ODD_TEXT = re.compile("[\x00-\x1f\ufffd]")
-_NAME = re.compile(r'("name"\s*:\s*")(.{0,4096}?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id)"\s*:)', re.DOTALL)
-
-
-def _mend(scan: json.JSONDecoder, text: str) -> tuple[Any, str]:
-    """Try the known writer defects one after the other; None when none of them is the cause. Also what is left over."""
-    mended = _NAME.sub(lambda m: m[1] + json.dumps(_unescape(m[2]))[1:-1] + m[3], text)
-    for pattern, replacement in ((None, ""), *_REPAIRS):
-        if pattern is not None:
-            mended = pattern.sub(replacement, mended)
-        try:
-            row, stop = scan.raw_decode(mended)
-        except (ValueError, RecursionError):
-            continue
-        return row, mended[stop:]
-    return None, text[1:]
-
-
-def _unescape(name: str) -> str:
-    """The name behind the writer's escapes, as far as there are sound ones."""
-    return name.replace('\\"', '"').replace("\\\\", "\\")
+        return msgspec.Raw(orjson.dumps(value, default=float))
+    except (TypeError, ValueError):  # deeper than 254 levels, lone surrogates, integers beyond 64 bits
+        odd.note(key, value)
+        return _RAW_NULL

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from analyze.trace.clock import LATEST_NS
+from analyze.trace.numbers import LARGEST_BYTES, MOST_DEVICES, whole
+from analyze.trace.odd import Odd
 from analyze.trace.recorded import Recorded, read_recorded
+from analyze.trace.texts import sound
 
 _FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 _NAME_LIMIT = 80
+_VALUE_LIMIT_BYTES = 1 << 20
+_LENIENT_LIMIT_BYTES = 1 << 22  # the lenient parser makes objects of everything, ten bytes for each of the text
+_LATEST_BASE_NS = LATEST_NS // 2
+_LATEST_VERSION = 10**9
+_MOST_RANKS = 2**31 - 1
+_MOST_MULTIPROCESSORS = 2**16
+_TWICE = re.compile(rb'"traceEvents"\s*:\s*\{\s*"traceEvents"\s*:\s*\[\s*\Z')  # some tools wrap it once more
+_ABSENT = msgspec.Raw(b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +80,39 @@ class Metadata:
 
 
 class Keys(msgspec.Struct):
-    """The top-level keys that are read; all others are skipped without making objects."""
+    """The top-level keys that are read, as text; all others are skipped without making objects."""
 
-    baseTimeNanoseconds: Any = None  # noqa: N815 - the keys' own spelling
-    record_shapes: Any = None
-    profile_memory: Any = None
-    with_stack: Any = None
-    with_flops: Any = None
-    with_modules: Any = None
-    cuda_runtime_version: Any = None
-    hip_runtime_version: Any = None
-    distributedInfo: Any = None  # noqa: N815
-    deviceProperties: Any = None  # noqa: N815
-    gpuledger: Any = None
+    baseTimeNanoseconds: msgspec.Raw = _ABSENT  # noqa: N815 - the keys' own spelling
+    record_shapes: msgspec.Raw = _ABSENT
+    profile_memory: msgspec.Raw = _ABSENT
+    with_stack: msgspec.Raw = _ABSENT
+    with_flops: msgspec.Raw = _ABSENT
+    with_modules: msgspec.Raw = _ABSENT
+    cuda_runtime_version: msgspec.Raw = _ABSENT
+    hip_runtime_version: msgspec.Raw = _ABSENT
+    distributedInfo: msgspec.Raw = _ABSENT  # noqa: N815
+    deviceProperties: msgspec.Raw = _ABSENT  # noqa: N815
+    gpuledger: msgspec.Raw = _ABSENT
+
+
+def values_of(keys: Keys) -> dict[str, Any]:
+    """The values of the keys that are there; one that cannot be read, or is over 1 MiB long, is left out."""
+    found: dict[str, Any] = {}
+    for name in Keys.__struct_fields__:
+        raw = bytes(getattr(keys, name))
+        if not raw or len(raw) > _VALUE_LIMIT_BYTES:
+            continue
+        with suppress(ValueError, RecursionError):
+            found[name] = json.loads(raw.decode("utf-8", "replace"), strict=False)
+    return found
 
 
 def keys_of(text: bytes) -> dict[str, Any] | None:
     """The keys of the first JSON object in a text that may be damaged behind it; None when there is none."""
+    with suppress(msgspec.DecodeError, RecursionError):
+        return values_of(msgspec.json.decode(text, type=Keys))
+    if len(text) > _LENIENT_LIMIT_BYTES:
+        return None
     try:
         value, _ = json.JSONDecoder(strict=False).raw_decode(text.decode("utf-8", "replace").lstrip())
     except (ValueError, RecursionError):
@@ -92,7 +122,7 @@ def keys_of(text: bytes) -> dict[str, Any] | None:
 
 def keys_before(head: bytes) -> dict[str, Any] | None:
     """The keys in front of the events; `head` ends with the `[` that begins them."""
-    return keys_of(head.rstrip().removesuffix(b"[") + b"[]}")
+    return keys_of(head + (b"]}}" if _TWICE.search(head) else b"]}"))
 
 
 def keys_after(tail: bytes) -> dict[str, Any] | None:
@@ -100,25 +130,38 @@ def keys_after(tail: bytes) -> dict[str, Any] | None:
     return keys_of(b'{"traceEvents":[' + tail)
 
 
-def select(keys: Mapping[str, Any]) -> Metadata:
-    """The typed metadata of a document's top-level keys, whatever their types."""
-    job = keys.get("distributedInfo")
-    job = job if isinstance(job, dict) else {}
+def select(keys: Mapping[str, Any], odd: Odd) -> Metadata:
+    """The typed metadata of a document's top-level keys; what is of the wrong type or size is left out and counted."""
+    job = _mapping(keys, "distributedInfo", odd)
     block = keys.get("gpuledger")
     properties = keys.get("deviceProperties")
+    if properties is not None and not isinstance(properties, list):
+        odd.note("deviceProperties", properties)
+        properties = None
+    devices = [_device(entry, odd) for entry in properties or [] if isinstance(entry, dict)]
     return Metadata(
-        base_ns=_int(keys.get("baseTimeNanoseconds")) or 0,
+        base_ns=_int(keys, "baseTimeNanoseconds", odd, _LATEST_BASE_NS) or 0,
         flags=tuple(flag for flag in _FLAGS if keys.get(flag) in (1, True, "1")),
-        runtime=_runtime(keys),
-        rank=_int(job.get("rank")),
-        world_size=_int(job.get("world_size")),
-        devices=tuple(_device(p) for p in properties if isinstance(p, dict)) if isinstance(properties, list) else (),
+        runtime=_runtime(keys, odd),
+        rank=_int(job, "rank", odd, _MOST_RANKS),
+        world_size=_int(job, "world_size", odd, _MOST_RANKS),
+        devices=tuple(device for device in devices if device is not None),
         recorded=read_recorded(block if isinstance(block, dict) else None),
     )
 
 
-def _runtime(keys: Mapping[str, Any]) -> str:
-    cuda, hip = _int(keys.get("cuda_runtime_version")), _int(keys.get("hip_runtime_version"))
+def _mapping(keys: Mapping[str, Any], key: str, odd: Odd) -> Mapping[str, Any]:
+    value = keys.get(key)
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        odd.note(key, value)
+    return {}
+
+
+def _runtime(keys: Mapping[str, Any], odd: Odd) -> str:
+    cuda = _int(keys, "cuda_runtime_version", odd, _LATEST_VERSION)
+    hip = _int(keys, "hip_runtime_version", odd, _LATEST_VERSION)
     if cuda:
         return f"CUDA {cuda // 1000}.{cuda % 1000 // 10}"
     if hip:
@@ -126,23 +169,32 @@ def _runtime(keys: Mapping[str, Any]) -> str:
     return ""
 
 
-def _device(properties: Mapping[str, Any]) -> DeviceInfo:
+def _device(properties: Mapping[str, Any], odd: Odd) -> DeviceInfo | None:
+    """One device, None without a number that says which."""
+    number = _int(properties, "id", odd, MOST_DEVICES - 1)
+    if number is None:
+        if "id" in properties:
+            return None
+        number = 0
     name = properties.get("name")
-    major, minor = _int(properties.get("computeMajor")), _int(properties.get("computeMinor"))
+    major, minor = (_int(properties, key, odd, _LATEST_VERSION) for key in ("computeMajor", "computeMinor"))
+    if isinstance(name, str) and sound(name) != name:
+        odd.note("name", name)
     return DeviceInfo(
-        id=_int(properties.get("id")) or 0,
-        name=name[:_NAME_LIMIT] if isinstance(name, str) else "",
-        multiprocessors=_int(properties.get("numSms")) or 0,
-        memory_bytes=_int(properties.get("totalGlobalMem")) or 0,
+        id=number,
+        name=sound(name)[:_NAME_LIMIT] if isinstance(name, str) else "",
+        multiprocessors=_int(properties, "numSms", odd, _MOST_MULTIPROCESSORS) or 0,
+        memory_bytes=_int(properties, "totalGlobalMem", odd, LARGEST_BYTES) or 0,
         capability=(major, minor) if major and minor is not None else None,
     )
 
 
-def _int(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = int(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if -(2**63) <= number < 2**63 else None  # frames hold no more
+def _int(keys: Mapping[str, Any], key: str, odd: Odd, most: int) -> int | None:
+    """The whole number from 0 to `most` under a key, None where there is none."""
+    value = keys.get(key)
+    number = whole(value)
+    if 0 <= number <= most:
+        return number
+    if value is not None:
+        odd.note(key, value)
+    return None

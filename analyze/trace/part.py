@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyze.trace.classes import Row, row_of, table_of
+from analyze.errors import DamagedTraceError, NotATraceError
+from analyze.trace.classes import Row
 from analyze.trace.clock import NeedsTextError
 from analyze.trace.collection import collection_paused
-from analyze.trace.columns import Groups, Tables
-from analyze.trace.decode import Damage, Decoder, Event
-from analyze.trace.pieces import HEAD_LIMIT_BYTES, Layout
+from analyze.trace.columns import Tables
+from analyze.trace.decode import Damage, Decoded, Decoder, Event
+from analyze.trace.foreign import PROFILER_HINT
+from analyze.trace.pieces import Layout
 from analyze.trace.programs import Announcement
+from analyze.trace.rest import Rest
+from analyze.trace.salvage import salvage
+from analyze.trace.sorting import Counts, Groups, sort_events
 
-COUNTER_RANGES = "cuda_profiler_range"
-WAITS = "device waits"
-# A device's own waits for events, which some writers put among its kernels: no work is done in them.
-DEVICE_WAITS = frozenset(
-    ("event_wait", "Event Wait", "Stream Wait Event", "Stream Sync", "Event Sync", "Context Sync", "Stream Synchronize")
-)
+GIVE_UP_LOST = 2_000  # lost events, and more than this share of those seen so far: the rest is not worth its time
+GIVE_UP_SHARE = 0.25
+GIVE_UP_USELESS = 1_000_000  # rows without category or phase, and half of those seen so far
 
 
 @dataclass
@@ -29,27 +30,24 @@ class Part:
 
     Attributes:
         tables: the columns.
-        unknown: rows of no known table by category, "" for complete events without one.
         processes: names of processes from the metadata rows.
-        views: rows that no figure counts, by what they are: `VIEWS`.
-        events: rows of any kind.
+        counts: rows that are in no table, or that were hard to place.
+        events: rows of any kind that could be read.
         metadata: metadata rows among them.
         announced: where in the file each of these rows stands.
-        damage: what had to be mended or was lost.
-        tail: the document's text from the `]` that ends its events, when the end was met in a damaged piece.
+        damage: what had to be repaired or was lost.
+        rest: what stands behind the end of the list, None where that was not met.
         keys_after: the keys after the events, when the end was sound.
-        ended: the end of the list of events was met.
     """
 
     tables: Tables = field(default_factory=Tables)
-    unknown: Counter[str] = field(default_factory=Counter)
     processes: dict[object, str] = field(default_factory=dict)
-    views: Counter[str] = field(default_factory=Counter)
+    counts: Counts = field(default_factory=Counts)
     events: int = 0
     metadata: int = 0
     announced: list[Announcement] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
-    tail: bytearray | None = None
+    rest: Rest | None = None
     keys_after: dict[str, Any] = field(default_factory=dict)
     ended: bool = False
 
@@ -58,12 +56,11 @@ class Part:
         rows = {name: len(table) for name, table in self.tables.tables.items()}
         self.announced += (announcement.behind(rows) for announcement in later.announced)
         self.tables.absorb(later.tables)
-        self.unknown.update(later.unknown)
-        self.views.update(later.views)
+        self.counts.update(later.counts)
         self.events, self.metadata = self.events + later.events, self.metadata + later.metadata
         self.processes = {**later.processes, **self.processes}
         self.damage = self.damage + later.damage
-        self.tail, self.keys_after, self.ended = later.tail, later.keys_after, later.ended
+        self.rest, self.keys_after, self.ended = later.rest, later.keys_after, later.ended
 
 
 def read_part(
@@ -93,26 +90,32 @@ def read_part(
     return reader.part
 
 
+def lists_before(layout: Layout) -> Rest:
+    """Rows of lists that were passed over on the way to the one that is read."""
+    before = Rest(layout.separator or b",")
+    before.take(layout.head.rstrip().removesuffix(b"["))
+    before.end()
+    return before
+
+
 class _Reader:
     """Takes the pieces of one stretch in order."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.decoder = Decoder()
-        self.part = Part(damage=self.decoder.damage)
+        self.part = Part()
         self.pending = b""
 
     def take(self, piece: bytes) -> None:
         """Decode and append one piece; a piece cut inside a string or list is joined with the next one once."""
-        part = self.part
-        if part.tail is not None:
-            if len(part.tail) < HEAD_LIMIT_BYTES:
-                part.tail += b"," + piece
+        if self.part.rest is not None:
+            self.part.rest.take(b"," + piece)
             return
         joined = self._joined(piece)
-        events = self.decoder.piece(joined)
-        if events is not None:
-            self._append(events, joined)
+        found = self.decoder.piece(joined)
+        if found is not None:
+            self._append(found, joined)
         elif joined is piece:
             self.pending = piece
         else:
@@ -121,18 +124,21 @@ class _Reader:
     def take_last(self, piece: bytes) -> None:
         """Decode what is left: the last events and the keys after them."""
         part = self.part
-        if part.tail is not None:
-            part.tail += b"," + piece
+        if part.rest is not None:
+            part.rest.take(b"," + piece)
+            part.rest.end()
             return
         joined = self._joined(piece)
         sound = self.decoder.last(joined, bare_list=self.layout.bare_list)
         if sound is None:
-            self._salvage(joined)
-            part.damage.cut = part.tail is None
+            rest = self._salvage(joined)
+            part.damage.cut = rest is None
+            if rest is not None:
+                rest.end()
             return
-        events, part.keys_after = sound
+        found, part.keys_after = sound
         part.ended = True
-        self._append(events, joined)
+        self._append(found, joined)
 
     def settle(self) -> None:
         """End the stretch: what still waited for a next piece is read alone."""
@@ -146,66 +152,66 @@ class _Reader:
         joined, self.pending = self.pending + (self.layout.separator or b",") + piece, b""
         return joined
 
-    def _salvage(self, piece: bytes) -> None:
-        events, tail = self.decoder.salvage(piece, self.layout.separator or b",")
+    def _salvage(self, piece: bytes) -> Rest | None:
+        """Read what can be read of a damaged piece; what stands behind the list, when it ends there."""
+        part = self.part
+        found, tail = salvage(piece, self.layout.separator or b",", exact_text=self.decoder.exact_text)
+        self._append(found, piece)
         if tail is not None:
-            self.part.tail, self.part.ended = bytearray(tail), True
-        self._append(events, piece)
+            part.rest, part.ended = Rest(self.layout.separator or b","), True
+            part.rest.take(tail)
+        return part.rest
 
-    def _append(self, events: list[Event], piece: bytes) -> None:
+    def _append(self, found: Decoded, piece: bytes) -> None:
+        part = self.part
         try:
-            self.part.tables.append(self._group(events))
+            sorted_events = sort_events(found.events)
+            part.tables.append(sorted_events.groups)
         except NeedsTextError:
             self.decoder.keep_text()
-            again = self.decoder.piece(piece)
-            if again is None:
-                sound = self.decoder.last(piece, bare_list=self.layout.bare_list)
-                assert sound is not None, "salvaged times are texts already"
-                again = sound[0]
-            self.part.tables.append(self._group(again, count=False))
+            found = self._again(piece)
+            sorted_events = sort_events(found.events)
+            part.tables.append(sorted_events.groups)
+        if found.damage is not None:
+            part.damage = part.damage + found.damage
+        part.events += len(found.events)
+        part.metadata += len(sorted_events.groups.get(Row.META, ()))
+        part.counts.update(sorted_events.counts)
+        self._note_processes(found.events, sorted_events.groups)
+        self._give_up()
 
-    def _group(self, events: list[Event], *, count: bool = True) -> Groups:
-        """The events by table, each table in the order of the file; rows of no table are counted and dropped."""
-        members: defaultdict[str, list[Event]] = defaultdict(list)
-        for event in events:
-            members[event.cat].append(event)
-        categories: defaultdict[Row, list[str]] = defaultdict(list)
-        for cat in members:
-            categories[table_of(cat)].append(cat)
-        odd: list[Event] = []
-        groups: Groups = {}
-        for row, cats in categories.items():
-            found = members[cats[0]] if len(cats) == 1 else [e for e in events if e.cat in cats]
-            if row is Row.UNKNOWN:
-                odd += found
-            elif row is not Row.IGNORED:
-                groups[row] = [e for e in found if e.ph == "X"]
-                if len(groups[row]) < len(found):
-                    odd += [e for e in found if e.ph != "X"]
-        for event in odd:
-            groups.setdefault(row_of(event.ph, event.cat, event.name, event.pid), []).append(event)
-        work = groups.get(Row.ACTIVITY, [])
-        waits = [e for e in work if e.name in DEVICE_WAITS]
-        if len(waits) == len(work):
-            groups.pop(Row.ACTIVITY, None)
-        elif waits:
-            groups[Row.ACTIVITY] = [e for e in work if e.name not in DEVICE_WAITS]
-        if count:
-            self.part.events += len(events)
-            self.part.views.update({WAITS: len(waits), COUNTER_RANGES: len(members.get(COUNTER_RANGES, ()))})
-            self._count_odd(groups)
-            self._note_processes(events, groups)
-        return groups
+    def _give_up(self) -> None:
+        """Stop where so much of the file is lost that its figures would be refused, or is of no use at all."""
+        part = self.part
+        seen, lost = part.events + part.damage.lost, part.damage.lost
+        if lost > max(GIVE_UP_LOST, GIVE_UP_SHARE * seen):
+            raise too_damaged(self.layout.name, part.damage, f"the first {seen:,}")
+        if part.counts.lost.total() + part.counts.unknown[""] > max(GIVE_UP_USELESS, seen / 2):
+            raise NotATraceError(
+                f"{self.layout.name}: most of its first {seen:,} rows have no category or no phase.", PROFILER_HINT
+            )
+
+    def _again(self, piece: bytes) -> Decoded:
+        """The events of a piece once more, with the digits of their times."""
+        found = self.decoder.piece(piece)
+        if found is not None:
+            return found
+        sound = self.decoder.last(piece, bare_list=self.layout.bare_list)
+        return sound[0] if sound else salvage(piece, self.layout.separator or b",", exact_text=True)[0]
 
     def _note_processes(self, events: list[Event], groups: Groups) -> None:
         named = [event for event in groups.get(Row.META, ()) if event.name == "process_name"]
         for event in named:
             self.part.processes.setdefault(event.pid, str(event.args.label))
         if named:
-            places = self.part.tables.places(events, groups, named)
-            self.part.announced += map(Announcement, (str(event.pid) for event in named), places)
+            self.part.announced += map(
+                Announcement, (str(event.pid) for event in named), self.part.tables.places(events, groups, named)
+            )
 
-    def _count_odd(self, groups: Groups) -> None:
-        self.part.metadata += len(groups.get(Row.META, ()))
-        strange = groups.get(Row.UNKNOWN, ())
-        self.part.unknown.update(e.cat or (f"ph {e.ph}" if e.ph != "X" else "") for e in strange)
+
+def too_damaged(name: str, damage: Damage, of: str) -> DamagedTraceError:
+    """The error for a file of which too much is lost; `of` is what the lost events are counted among."""
+    return DamagedTraceError(
+        f"{name}: {damage.lost:,} of {of} events cannot be read, such as {damage.example}.",
+        "Several ranks writing to one path do this; give each rank a file of its own and record again.",
+    )

@@ -10,16 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from analyze.errors import DamagedTraceError
 from analyze.trace.foreign import refuse_json_without_events
+from analyze.trace.metadata import keys_before
 
 PIECE_BYTES = 1 << 18
 HEAD_LIMIT_BYTES = 1 << 26
-EVENT_LIMIT_BYTES = 1 << 28  # no event is longer; a stretch of it without a separator is no list of events
+EVENT_LIMIT_BYTES = 1 << 25  # no event is longer; a stretch of it without a separator is no list of events
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:\{\s*"traceEvents"\s*:\s*)?\[')
+_FILLED = re.compile(_EVENTS.pattern + rb"(?=\s*[^\s\]])")  # an empty list is passed over as long as there is another
 _SEPARATOR = re.compile(rb"\}(\s*,\s*)\{")
+_NO_BLANK = re.compile(rb"[^\s]")
 _SAMPLE_BYTES = 1 << 16
+_MOST_LISTS = 8  # that are tried
 _PATIENCE_BYTES = 1 << 23  # a stretch of it without the known separator: the layout has changed
 
 
@@ -49,7 +54,7 @@ def split(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
 
     Raises:
         NotATraceError: JSON without `traceEvents`.
-        DamagedTraceError: the events do not begin within 64 MiB, or one of them is over 256 MiB long.
+        DamagedTraceError: the events do not begin within 64 MiB, or one of them is over 32 MiB long.
     """
     yield from cut(_after_head(blocks, layout), layout)
 
@@ -64,13 +69,20 @@ def cut(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
         yield from _whole_pieces(buffer, layout.separator, scanned)
         scanned = max(len(buffer) - len(layout.separator) - 1, 0) if len(buffer) >= 2 * PIECE_BYTES else 0
         if len(buffer) > _PATIENCE_BYTES:
+            _skip_blanks(buffer)
             layout.separator, scanned = find_separator(bytes(buffer[-_SAMPLE_BYTES:])) or layout.separator, 0
         if len(buffer) > EVENT_LIMIT_BYTES:
             raise DamagedTraceError(
-                f"{layout.name} holds 256 MiB without an end of an event.", "Export the trace again."
+                f"{layout.name} holds 32 MiB without an end of an event.", "Export the trace again."
             )
     layout.separator = layout.separator or find_separator(bytes(buffer[:_SAMPLE_BYTES]))
     yield bytes(buffer)
+
+
+def _skip_blanks(buffer: bytearray) -> None:
+    """Drop blanks in front, of which a file may have any number."""
+    first = _NO_BLANK.search(buffer)
+    del buffer[: first.start() if first else len(buffer)]
 
 
 def find_separator(sample: bytes) -> bytes:
@@ -90,21 +102,31 @@ def _after_head(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
         if len(head) > HEAD_LIMIT_BYTES:
             raise DamagedTraceError(f"{layout.name} has no events in its first 64 MiB.", "Export the trace again.")
     else:
-        raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
+        empty = _EVENTS.search(head)
+        if empty is None:
+            raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
+        layout.head, body = bytes(head[: empty.end()]), bytes(head[empty.end() :])
     yield body
     yield from blocks
 
 
 def _begin_of_events(head: bytearray, layout: Layout) -> int:
-    """Where the first event begins, 0 while it is not there yet."""
+    """Where the first event begins, 0 while it is not there yet.
+
+    That is in the first list under a top-level key, or in the first one at all where the text before it is damaged.
+    """
     if head.lstrip()[:1] == b"[":
         layout.bare_list = True
         begin = head.index(b"[") + 1
         if bytes(head[begin:].lstrip()[:1]) not in (b"{", b"]", b""):
             raise refuse_json_without_events(bytes(head[:_SAMPLE_BYTES]), layout.name)
         return begin
-    match = _EVENTS.search(head)
-    return match.end() if match else 0
+    first = 0
+    for match in islice(_FILLED.finditer(head), _MOST_LISTS):
+        if keys_before(bytes(head[: match.end()])) is not None:
+            return match.end()
+        first = first or match.end()
+    return first
 
 
 def _whole_pieces(buffer: bytearray, separator: bytes, scanned: int) -> Iterator[bytes]:

@@ -6,27 +6,27 @@ are in the cache, and dropped.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from analyze.errors import DamagedTraceError
 from analyze.notes import Notice
+from analyze.trace.account import FURTHER, Account, account_for, further_lists, row_notices
+from analyze.trace.devices import place_on_devices
 from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
-from analyze.trace.part import COUNTER_RANGES, WAITS, Part, read_part
+from analyze.trace.part import Part, lists_before, read_part, too_damaged
 from analyze.trace.pieces import Layout, split
 from analyze.trace.programs import Programs, separate
+from analyze.trace.rest import Rest
 from analyze.trace.source import Source
 from analyze.trace.steps import steps_are_ranges
 from analyze.trace.writers import Writer, name_writer
 from analyze.units import plural
 
 _LOST_SHARE = 0.05  # more lost events than this, and the file is interleaved or worse: no figure can be trusted
-_UNKNOWN_LISTED = 3
 
 Tell = Callable[[int, int], None]
 """Called with the bytes read so far and the size on disk, 0 where that is unknown."""
@@ -46,6 +46,7 @@ class Recording:
         programs: whose calls and activities are whose, None in files of one program.
         writer: who wrote it.
         cut: the document ends before its events do.
+        account: where every row of the file went.
         notices: what was odd in the file.
     """
 
@@ -58,6 +59,7 @@ class Recording:
     programs: Programs | None
     writer: Writer
     cut: bool
+    account: Account
     notices: tuple[Notice, ...]
 
 
@@ -91,26 +93,40 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
     damage = part.damage
     read_rows = sum(frame.height for name, frame in frames.items() if name != "threads")
     if damage.lost > _LOST_SHARE * (read_rows + damage.lost) and damage.lost > 1:
-        raise DamagedTraceError(
-            f"{source.name}: {damage.lost:,} of {read_rows + damage.lost:,} events cannot be read.",
-            "Several ranks writing to one path do this; give each rank a file of its own and record again.",
-        )
+        raise too_damaged(source.name, damage, f"{read_rows + damage.lost:,}")
     writer = name_writer(source.name, frames, part)
-    before, after = keys_before(layout.head), keys_after(bytes(part.tail)) if part.tail else {}
-    readable = layout.bare_list or before is not None
+    before, after = keys_before(layout.head), keys_after(bytes(part.rest.text)) if part.rest else {}
+    around = lists_before(layout) + (part.rest or Rest(b","))
+    odd = damage.odd + part.tables.odd
+    metadata = select({**(before or {}), **(after or {}), **part.keys_after}, odd)
+    placed = place_on_devices(frames["activities"], programs, tuple(device.id for device in metadata.devices))
+    programs = placed.programs
+    memory = frames["memory"].drop_nulls(["time_ns", "size_bytes"])
+    blank = frames["memory"].height - memory.height
+    frames = steps_are_ranges({**frames, "activities": placed.activities, "memory": memory})
+    values = odd.notice()
     return Recording(
         name=source.name,
         path=source.path,
         sha256=source.sha256,
         size_bytes=source.size_bytes,
-        metadata=select({**(before or {}), **(after or {}), **part.keys_after}),
-        frames=steps_are_ranges(frames),
+        metadata=metadata,
+        frames=frames,
         programs=programs,
         writer=writer,
         cut=damage.cut or source.cut is not None,
+        account=account_for(
+            frames,
+            part,
+            {FURTHER: around.rows, "without a device": placed.lost, "memory without a time or size": blank},
+        ),
         notices=(
             *([programs.notice()] if programs else []),
-            *_notices(source, part, readable_head=readable),
+            *_notices(source, part, readable_head=layout.bare_list or before is not None),
+            *further_lists(around),
+            *row_notices(frames, part, blank),
+            *placed.notices,
+            *([values] if values else []),
         ),
     )
 
@@ -121,31 +137,14 @@ def _notices(source: Source, part: Part, *, readable_head: bool) -> Iterator[Not
         why = source.cut or "the document ends inside its list of events"
         yield Notice("file-cut", f"The file is cut: {why}. All figures cover the first part only.", 1)
     if damage.lost:
-        text = f"{damage.lost:,} events could not be read and are missing from all figures."
+        text = (
+            f"{plural(damage.lost, 'event')} could not be read and are missing from all figures, such as "
+            f"{damage.example}."
+        )
         yield Notice("events-lost", text, damage.lost)
     if damage.repaired:
-        text = f"{damage.repaired:,} events were no valid JSON and were mended; their names are approximate."
+        text = f"{damage.repaired:,} events were not valid JSON and were repaired; their names are approximate."
         yield Notice("events-mended", text, damage.repaired)
     if not readable_head:
         text = "The metadata before the events cannot be read: device names and flags are missing."
         yield Notice("metadata-lost", text, 1)
-    yield from _unknown_rows(part.unknown)
-    waits, ranges = part.views[WAITS], part.views[COUNTER_RANGES]
-    if waits:
-        text = f"{plural(waits, 'row is a wait', 'rows are waits')} of the device for an event: they count as no work."
-        yield Notice("device-waits", text, waits)
-    if ranges:
-        text = (
-            f"The file holds {plural(ranges, 'range')} of CUPTI's range profiler (performance counters, no times of "
-            "kernels). To get kernels, record again without profiler metrics."
-        )
-        yield Notice("counter-ranges", text, ranges)
-
-
-def _unknown_rows(unknown: Counter[str]) -> Iterator[Notice]:
-    named = {cat: count for cat, count in unknown.items() if cat}
-    if named:
-        worst = sorted(named.items(), key=lambda item: (-item[1], item[0]))[:_UNKNOWN_LISTED]
-        listed = ", ".join(f"{cat[:40]!r} ({count:,})" for cat, count in worst)
-        total = sum(named.values())
-        yield Notice("unknown-category", f"{total:,} rows of unknown categories count as no work: {listed}.", total)

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analyze.trace.texts import sound
+
 _TEXT_LIMIT = 80
 _REASONS_LIMIT = 8
+_MOST_PER_SECOND = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:_TEXT_LIMIT] if isinstance(value, str) else ""
+    return sound(value)[:_TEXT_LIMIT] if isinstance(value, str) else ""
 
 
 def _flag(value: object) -> bool | None:
@@ -113,8 +116,10 @@ def _flag(value: object) -> bool | None:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**62 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53 else None
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 < value < _MOST_PER_SECOND else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from analyze import schema
-from analyze.trace.rows import matching
+from analyze.trace.rows import matching, timed_rows
 
 _STEP = r"^ProfilerStep#[0-9]{1,18}$"
 
@@ -31,7 +31,8 @@ def find_steps(ranges: pl.DataFrame) -> pl.DataFrame:
     duration. A row that is there twice, under two categories, is one step.
     """
     return (
-        ranges.filter(pl.col("name").cast(pl.String).str.contains(_STEP) & pl.col("dur_ns").is_not_null())
+        timed_rows(ranges)
+        .filter(pl.col("name").cast(pl.String).str.contains(_STEP))
         .unique(["thread", "name", "start_ns"], keep="first", maintain_order=True)
         .sort("start_ns", maintain_order=True)
         .with_columns(

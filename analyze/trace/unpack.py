@@ -15,8 +15,8 @@ from analyze.trace.kinds import RECORD_HINT, refuse_archive
 
 BLOCK_BYTES = 1 << 20
 GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
-BOMB_RATIO = 400  # traces pack to a twentieth or a fiftieth; zeros to a thousandth
-BOMB_FREE_BYTES = 1 << 28  # below it no ratio does harm
+BOMB_RATIO = 200  # traces pack to a twentieth or a fiftieth; zeros to a thousandth
+BOMB_FREE_BYTES = 1 << 26  # below it no ratio does harm: a few seconds, and memory as for any trace
 _SPOOLED_BYTES = 1 << 26  # larger copies lie on disk
 _GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _MEMBERS_LOOKED_AT = 10_000
@@ -131,13 +131,10 @@ def _unzstd(packed: Iterator[bytes], name: str, cut: NoteCut) -> Iterator[bytes]
     except ImportError as error:
         hint = "pip install 'gpuledger[fast]', or unpack it first: `zstd -d FILE`."
         raise UnreadableError(f"{name} is compressed with zstd, and no library for it is installed.", hint) from error
-    unpacker = library.ZstdDecompressor().decompressobj(read_across_frames=True)
+    unpacker = library.ZstdDecompressor().stream_reader(_Blocks(packed), read_across_frames=True)
     try:
-        for block in packed:
-            for at in range(0, len(block), BLOCK_BYTES >> 4):  # it returns all that a piece of input grows to
-                plain = unpacker.decompress(block[at : at + (BLOCK_BYTES >> 4)])
-                if plain:
-                    yield plain
+        while plain := unpacker.read(BLOCK_BYTES):
+            yield plain
     except library.ZstdError:
         _drain(packed, cut, "the zstd data is damaged")
 
@@ -148,6 +145,21 @@ def _unzip_copy(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
         for block in blocks:
             copy.write(block)
         yield from _unzip(cast(BinaryIO, copy), name)
+
+
+class _Blocks:
+    """Blocks as a file, for a library that asks for them."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._left = memoryview(b"")
+
+    def read(self, size: int) -> bytes:
+        """At most so many of the next bytes, none at the end."""
+        if not self._left:
+            self._left = memoryview(next(self._blocks, b""))
+        taken, self._left = self._left[:size], self._left[size:]
+        return bytes(taken)
 
 
 def _unzip(file: BinaryIO, name: str) -> Iterator[bytes]:

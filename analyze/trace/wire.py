@@ -10,8 +10,11 @@ import msgspec
 
 from analyze.trace.columns import Codes, Texts
 from analyze.trace.decode import Damage
+from analyze.trace.odd import Odd
 from analyze.trace.part import Part
 from analyze.trace.programs import Announcement
+from analyze.trace.rest import Rest
+from analyze.trace.sorting import COUNTERS, Counts
 
 _LENGTH_BYTES = 8
 
@@ -21,14 +24,14 @@ class _Header(msgspec.Struct):
 
     texts: list[str]
     threads: list[tuple[str | int | None, str | int | None]]
-    unknown: dict[str, int]
-    views: dict[str, int]
+    counters: list[dict[str, int]]
     events: int
     metadata: int
     processes: list[tuple[str | int | None, str]]
     announced: list[tuple[str, dict[str, int]]]
-    damage: tuple[int, int, bool]
-    tail: bytes | None
+    damage: tuple[int, int, bool, str]
+    odd: list[tuple[dict[str, int], dict[str, str]]]
+    rest: tuple[bytes, list[int], int] | None
     keys_after: dict[str, object]
     ended: bool
     columns: list[tuple[str, str, str, int]]
@@ -46,14 +49,14 @@ def send(part: Part, file: IO[bytes]) -> None:
     header = _Header(
         texts=list(tables.texts)[1:],
         threads=list(tables.threads),
-        unknown=dict(part.unknown),
-        views=dict(part.views),
+        counters=[dict(getattr(part.counts, name)) for name in COUNTERS],
         events=part.events,
         metadata=part.metadata,
         processes=[(pid, name) for pid, name in part.processes.items() if isinstance(pid, str | int)],
         announced=[(one.pid, one.rows_before) for one in part.announced],
-        damage=(part.damage.repaired, part.damage.lost, part.damage.cut),
-        tail=None if part.tail is None else bytes(part.tail),
+        damage=(part.damage.repaired, part.damage.lost, part.damage.cut, part.damage.example),
+        odd=[(dict(odd.counts), odd.examples) for odd in (part.damage.odd, tables.odd)],
+        rest=None if part.rest is None else (bytes(part.rest.text), part.rest.lists, part.rest.stray),
         keys_after=part.keys_after,
         ended=part.ended,
         columns=[(name, kind, column, len(values)) for name, kind, column, values in columns],
@@ -72,18 +75,19 @@ def receive(file: IO[bytes]) -> Part | None:
     if not head:
         return None
     header = msgspec.msgpack.decode(head, type=_Header)
+    of_damage, of_tables = (Odd(Counter(counts), examples) for counts, examples in header.odd)
     part = Part(
-        unknown=Counter(header.unknown),
-        views=Counter(header.views),
+        counts=Counts(*map(Counter, header.counters)),
         events=header.events,
         metadata=header.metadata,
         processes=dict(header.processes),
         announced=[Announcement(*one) for one in header.announced],
-        damage=Damage(*header.damage),
-        tail=None if header.tail is None else bytearray(header.tail),
+        damage=Damage(*header.damage, of_damage),
+        rest=None if header.rest is None else Rest.of(*header.rest),
         keys_after=header.keys_after,
         ended=header.ended,
     )
+    part.tables.odd = of_tables
     part.tables.texts = Texts(header.texts)
     part.tables.threads = Codes({thread: code for code, thread in enumerate(header.threads)})
     for name, kind, column, count in header.columns:

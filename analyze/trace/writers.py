@@ -8,10 +8,11 @@ from enum import Enum
 import polars as pl
 
 from analyze.errors import NotATraceError
-from analyze.trace.classes import LEGACY_PID
+from analyze.trace.classes import COUNTER_RANGES, LEGACY_PID
 from analyze.trace.foreign import PROFILER_HINT, name_other_writer, refuse_other_writer
 from analyze.trace.kinds import RECORD_HINT
 from analyze.trace.part import Part
+from analyze.trace.sorting import WAITS
 
 
 class Writer(Enum):
@@ -36,13 +37,13 @@ def name_writer(file: str, frames: Mapping[str, pl.DataFrame], part: Part) -> Wr
         NotATraceError: another program's trace, or one without any row.
     """
     rows = {name: frames[name].height for name in _TABLES}
-    other = name_other_writer(rows, part.unknown, part.processes)
+    other = name_other_writer(rows, part.counts.unknown, part.processes)
     if other is not None:
         raise refuse_other_writer(file, other)
     if any(rows.values()):
         legacy = frames["threads"]["pid"].eq(LEGACY_PID).any()
         return Writer.LEGACY if legacy else Writer.KINETO
-    if part.views.total() or frames["overhead"].height:
+    if part.counts.unused[WAITS] or part.counts.unused[COUNTER_RANGES] or frames["overhead"].height:
         return Writer.KINETO
     raise _without_rows(file, part)
 

@@ -228,30 +228,6 @@ def test_a_read_back_hides_no_slow_product(wait: str, shared: Path) -> None:
     assert saved_us(diagnosis.findings[0]) == pytest.approx(30_000 * (1 - 19.5 / 156), abs=1)
 
 
-@pytest.mark.parametrize(
-    ("case", "least_us", "most_us", "pin"),
-    [("26-cuda-copy-blocks", 9_400, 10_328, True), ("31-copy-stream-no-overlap", 6_000, 8_000, False)],
-)
-def test_copies_that_nothing_hides(case: str, least_us: int, most_us: int, pin: bool, shared: Path) -> None:
-    """cases/26: 9.4 ms of pageable copies and 928 us idle; cases/31: 8 ms of pinned ones, the first behind nothing."""
-    finding = build_report(Trace.load(shared / "cases" / case / "trace.json")).diagnosis.findings[0]
-    assert finding.id == "exposed-copies"
-    assert least_us <= saved_us(finding) <= most_us
-    assert ("pin_memory" in finding.change) is pin
-
-
-def test_computation_hides_no_more_than_it_lasts(tmp_path: Path) -> None:
-    """Two copies of 400 and 900 us and a kernel of 500: only the first could be hidden."""
-    builder = TraceBuilder()
-    for at, (start, dur) in enumerate(((10, 400), (411, 900))):
-        place = {"pid": 0, "tid": 7, "device": 0, "stream": 7, "correlation": 50 + at}
-        builder.api("cudaMemcpyAsync", at * 2, 1, correlation=50 + at)
-        builder.row("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", start, dur, **place)
-    builder.run(GEMM, (5, 1), (1_312, 500))
-    finding = found(judged(builder, tmp_path))["exposed-copies"]
-    assert saved_us(finding) == pytest.approx(400, abs=1)
-
-
 def test_a_gap_is_not_named_after_an_op_that_took_little_of_it(shared: Path) -> None:
     """cases/17: 41.5 ms outside ops, then 20 us of aten::mm."""
     report = build_report(Trace.load(shared / "cases/17-gc-pause/trace.json"))

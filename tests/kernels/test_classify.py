@@ -9,7 +9,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.kernels import CATEGORIES, classify, classify_name
+from analyze.kernels import classify, classify_name
+from analyze.kernels.categories import NAMES as CATEGORIES
 from analyze.kernels.names import parse
 from tests.kernels.public_names import PUBLIC_NAMES
 

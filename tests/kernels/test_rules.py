@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from analyze.kernels.classify import CATEGORIES, TABLE, classify_name
+from analyze.kernels.categories import NAMES
+from analyze.kernels.classify import TABLE, classify_name
 from analyze.kernels.literals import required_literals
 from analyze.kernels.names import parse
 from analyze.kernels.rule import Rule
@@ -27,12 +28,12 @@ def test_every_rule_is_well_formed() -> None:
     assert len(set(RULES)) == len(RULES)
     for rule in RULES:
         assert rule.examples
-        assert rule.category in CATEGORIES
+        assert rule.category in NAMES
         re.compile(rule.pattern)
 
 
 def test_every_category_that_a_name_can_have_has_a_rule() -> None:
-    assert {rule.category for rule in RULES} == set(CATEGORIES)
+    assert {rule.category for rule in RULES} == set(NAMES)
 
 
 @pytest.mark.parametrize(

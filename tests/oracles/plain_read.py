@@ -107,6 +107,10 @@ def _activity(event: dict[str, Any], args: dict[str, Any], cat: str) -> dict[str
         "registers": whole(args.get("registers per thread")),
         "shared_memory_bytes": whole(args.get("shared memory")),
         "graph": whole(args.get("graph id")),
+        "collective": args.get("Collective name"),
+        "in_elements": whole(args.get("In msg nelems")) if "Collective name" in args else None,
+        "out_elements": whole(args.get("Out msg nelems")) if "Collective name" in args else None,
+        "element_type": args.get("dtype") if "Collective name" in args else None,
     }
 
 

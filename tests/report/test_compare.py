@@ -136,6 +136,18 @@ def test_a_file_with_itself(tmp_path: Path) -> None:
     assert "NO DIFFERENCE" in render(found, "terminal")
 
 
+def test_a_report_of_before_causes_were_told_apart_is_not_compared_in_them(tmp_path: Path) -> None:
+    """What was all launch-bound then is several states now: neither is better or worse."""
+    one = subject(run([400, 410, 420]), tmp_path / "a.json")
+    ledgers = {
+        name: tuple(replace(led, causes={}) for led in getattr(one, name)) for name in ("devices", "step_ledgers")
+    }
+    found = render(compare(replace(one, **ledgers), one), "md")
+    states = [line for line in found.splitlines() if line.startswith(("| Idle: launch-bound", "| Idle: host pause"))]
+    assert states
+    assert all("not comparable" in line for line in states)
+
+
 def test_a_report_compares_as_its_trace(tmp_path: Path) -> None:
     for i, path in enumerate(SAMPLES):
         made = golden_report(path)

@@ -168,7 +168,8 @@ def test_the_structure_of_markdown_stays(name: str, tmp_path: Path) -> None:
         path.write_text(json.dumps({**b.metadata, "traceEvents": rows_of(b)}))
         return render(build_report(Trace.load(path)), "md")
 
-    assert blocks_of(page(name)) == blocks_of(page("plain"))
+    lone = any(0xD800 <= ord(character) <= 0xDFFF for character in name)  # has a notice of its own
+    assert blocks_of(page(name)) == blocks_of(page("plain\udfff" if lone else "plain"))
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(40))

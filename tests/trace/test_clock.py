@@ -58,7 +58,7 @@ def test_not_a_number_among_numbers() -> None:
 
 
 def test_numbers_beyond_all_bounds_end_at_once() -> None:
-    from analyze.trace.columns import whole
+    from analyze.trace.numbers import whole
 
     assert whole(Decimal("1E+999999999")) == whole(Decimal("NaN")) == whole("9" * 5000) == whole(float("inf")) == NULL
     assert whole(Decimal("7.0")) == 7

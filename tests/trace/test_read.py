@@ -386,7 +386,8 @@ def test_old_and_odd_rows(tmp_path: Path) -> None:
     assert found["last"]["external_id"] == -1, "unsigned ids keep their bits"
     assert found["last"]["correlation"] is None
     assert trace.runtime["external_id"].to_list() == [12]
-    assert [(n.id, n.count) for n in trace.notices] == [("events-lost", 1)]
+    assert [(n.id, n.count) for n in trace.notices] == [("events-lost", 1), ("odd-values", 2)]
+    assert "correlation (1, such as a number of 71 bits), dur below 0 (1, such as -4.0)" in trace.notices[1].text
 
 
 def test_absolute_times_with_fractions_are_exact(tmp_path: Path) -> None:
@@ -421,3 +422,15 @@ def test_credentials_in_metadata_go_nowhere(tmp_path: Path) -> None:
     report = build_report(Trace.load(b.write(tmp_path / "t.json")))
     for name in ("terminal", "md", "json"):
         assert "secret" not in render(report, name)
+
+
+def test_what_a_process_group_wrote_on_its_kernels(tmp_path: Path) -> None:
+    """Name, elements and type of a collective; text as a number, and a list where a name should stand, harm nothing."""
+    b = TraceBuilder()
+    told = {"Collective name": "allreduce", "In msg nelems": 57, "Out msg nelems": "57", "dtype": "Float"}
+    b.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 5, **told)
+    b.kernel("k", 10, 5).kernel("no_collective", 20, 5, **{"In msg nelems": 3, "dtype": "Float"})
+    b.kernel("odd", 30, 5, **{"Collective name": ["x"], "In msg nelems": [], "dtype": {}})
+    columns = ("collective", "in_elements", "out_elements", "element_type")
+    rows = Trace.load(b.write(tmp_path / "t.json")).activities.select(columns).rows()
+    assert rows == [("allreduce", 57, 57, "Float"), (None,) * 4, (None,) * 4, (None,) * 4]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
+from analyze.metrics.origins import EMPTY_CACHE
 from analyze.units import duration, plural
 
 
@@ -15,7 +18,17 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"{plural(cost.scenario.count, 'call')} to the driver's allocator: {duration(cost.scenario.time_ns)} of host "
         f"time, {duration(worst.time_ns)} of it in {worst.name}."
     )
-    return case.finding(RULE, cost, f"{culprit(worst.name)} called {worst.count:,}x inside the window", seen)
+    title = f"{culprit(worst.name)} called {worst.count:,}x inside the window"
+    if cost.scenario.origin != EMPTY_CACHE:
+        return case.finding(RULE, cost, title, seen)
+    under = f" under {worst.where}" if worst.where else ""
+    seen += f" The calls of {worst.name} come from torch.cuda.empty_cache(){under}."
+    finding = case.finding(RULE, cost, f"{culprit(worst.name)} called {worst.count:,}x by empty_cache()", seen)
+    return replace(finding, change=_KEEP, unless=_FULL)
+
+
+_KEEP = "no torch.cuda.empty_cache() in the loop: the next step needs that memory again"
+_FULL = "Another process, or a library beside PyTorch, needs the memory between the steps."
 
 
 RULE = Rule(
@@ -32,4 +45,5 @@ RULE = Rule(
     idle=True,
     bound=False,
     costs=("allocations",),
+    rivals=("python",),
 )

@@ -14,7 +14,10 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"{plural(scenario.count, 'copy', 'copies')} to the GPU: {duration(scenario.time_ns)}. Of all copies, "
         f"{duration(exposed)}, {percent(case.share(exposed))} of the window, have no computation beside them."
     )
-    change = _PIN_FIRST if any("Pageable" in place.name for place in scenario.places) else ""
+    pageable = any("Pageable" in place.name for place in scenario.places)
+    if scenario.hidable_ns is not None and not pageable:
+        seen += f" Computation that comes before them could hide {duration(scenario.hidable_ns)} of their time."
+    change = _PIN_FIRST if pageable else ""
     return case.finding(RULE, cost, "Copies to the GPU are not hidden", seen, change=change)
 
 
@@ -29,8 +32,8 @@ RULE = Rule(
     fix="copy the next batch on a second stream while this one is computed",
     unless="What is copied depends on the computation before it, or memory has no room for a second batch.",
     measured=(
-        "Replay with copies to the GPU that take no time, and no more than the computation that could hide them: an "
-        "upper bound. The first copy of a recording has nothing to hide behind."
+        "Replay with copies to the GPU as short as computation before them allows; the first has nothing to hide "
+        "behind. Copies of pageable memory go as a whole: pinned they would be shorter, by how much is not recorded."
     ),
     link="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
     tell=tell,

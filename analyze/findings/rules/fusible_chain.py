@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Finding
+from analyze.findings.eager import fusing_change, unless_compiled
+from analyze.findings.finding import Finding, Outcome
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, plural
 
 
-def tell(case: Case, cost: Cost) -> Finding:
+def check(case: Case) -> Outcome:
+    """What would be saved, unless a compiler had its chance."""
+    return unless_compiled(case, RULE, _finding)
+
+
+def _finding(case: Case, cost: Cost) -> Finding:
     """What one pass per chain would save."""
     count = cost.scenario.count
     seen = (
         f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones: "
         f"{duration(cost.scenario.time_ns)}. In a chain each kernel reads what the one before has just written."
     )
-    return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", seen)
+    change = fusing_change(RULE.fix, cost.scenario.dispatch)
+    return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", seen, change=change)
 
 
 RULE = Rule(
@@ -30,6 +37,6 @@ RULE = Rule(
         "The host time of the ops that launched the others is gone too."
     ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-    tell=tell,
+    check=check,
     costs=("chains",),
 )

@@ -34,5 +34,6 @@ RULE = Rule(
     tell=tell,
     idle=True,
     costs=("explicit-waits",),
-    after=("input", "python"),
+    after=("input",),
+    rivals=("python",),
 )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from analyze.findings.eager import launch_change
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.states import window_states
-from analyze.findings.verdict import state_percents
-from analyze.units import duration, plural
+from analyze.units import duration, percent, plural
 
 
 def tell(case: Case, cost: Cost) -> Finding:
     """What one graph launch in place of many launch calls would save."""
-    share = state_percents(window_states(case.device))["launch-bound"]
+    anew = case.device.causes.get("sync_ns", 0)
+    idle_ns = anew + next(state.ns for state in window_states(case.device) if state.id == "launch-bound")
     launches = case.measures.launches
     per_launch = case.device.window_ns // max(launches.calls, 1)
     seen = (
-        f"The GPU idles for {share} of the window while the host prepares and launches work: "
+        f"The GPU idles for {percent(case.share(idle_ns))} of the window while the host prepares and launches work: "
         f"{plural(launches.calls, 'launch', 'launches')}, one every {duration(per_launch)}, of work that takes "
         f"{duration(case.device.activity_sum_ns // max(case.device.activities, 1))} on average."
     )
-    return case.finding(RULE, cost, f"Host too slow for {plural(launches.calls, 'launch', 'launches')}", seen)
+    title = f"Host too slow for {plural(launches.calls, 'launch', 'launches')}"
+    return case.finding(RULE, cost, title, seen, change=launch_change(RULE.fix, cost.scenario.dispatch))
 
 
 RULE = Rule(
@@ -39,4 +41,13 @@ RULE = Rule(
     idle=True,
     costs=("launches",),
     after=("input", "python", "allocations"),
+    roots=(
+        "sync-stall",
+        "iteration-sync",
+        "pageable-copy",
+        "input-wait",
+        "allocator-stall",
+        "warm-up",
+        "profiler-overhead",
+    ),
 )

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Finding
+from analyze.findings.eager import fusing_change, unless_compiled
+from analyze.findings.finding import Finding, Outcome
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.units import duration, percent
 
 
-def tell(case: Case, cost: Cost) -> Finding:
+def check(case: Case) -> Outcome:
+    """What would be saved, unless a compiler had its chance."""
+    return unless_compiled(case, RULE, _finding)
+
+
+def _finding(case: Case, cost: Cost) -> Finding:
     """What the gaps between short kernels cost."""
     short, kernels = case.measures.launches.short_kernels, case.measures.launches.kernels
     seen = (
         f"Short kernels: {short:,} of {kernels:,} ({percent(short / max(kernels, 1))}). Right behind another short one "
         f"on their stream: {cost.scenario.count:,}, {duration(cost.scenario.time_ns)} in all."
     )
-    return case.finding(RULE, cost, f"Short kernels in a row: {cost.scenario.count:,}", seen)
+    change = fusing_change(RULE.fix, cost.scenario.dispatch)
+    return case.finding(RULE, cost, f"Short kernels in a row: {cost.scenario.count:,}", seen, change=change)
 
 
 RULE = Rule(
@@ -30,6 +37,6 @@ RULE = Rule(
         "kernels stay as long as they are."
     ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-    tell=tell,
+    check=check,
     costs=("short-kernels",),
 )

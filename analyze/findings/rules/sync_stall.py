@@ -40,5 +40,6 @@ RULE = Rule(
     tell=tell,
     idle=True,
     costs=("waits",),
-    after=("input", "python"),
+    after=("input",),
+    rivals=("python",),
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
+from analyze.metrics.sdpa import MATH, MathAttention
 from analyze.units import duration, percent, plural
+
+_MOST = 0.5  # of the time: with this much of it, PyTorch's own function is what runs unfused
 
 
 def tell(case: Case, cost: Cost) -> Finding:
@@ -15,8 +20,44 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"{duration(cost.scenario.time_ns)}, {percent(cost.scenario.time_ns / total)} of "
         "activity time, beside the products."
     )
-    return case.finding(RULE, cost, "Attention is not fused: separate softmax kernels", seen)
+    title = "Attention is not fused: separate softmax kernels"
+    called = cost.scenario.sdpa
+    if called is None or called.share < _MOST:
+        return case.finding(RULE, cost, title, seen)
+    seen += f" {percent(called.share)} of it runs in {MATH}: {_given(called)}."
+    finding = case.finding(RULE, cost, title, seen, change=_let_in(called))
+    return replace(finding, unless="The GPU or the build has no fused kernel for these inputs: the warning says so.")
 
+
+def _given(called: MathAttention) -> str:
+    """What the function was given, as far as it is recorded."""
+    if not called.element:
+        return "what it was given is not recorded (record_shapes=True)"
+    mask = "with a mask" if called.mask else "without a mask"
+    return f"{_TYPES.get(called.element, called.element)}, head size {called.head_size:,}, {mask}"
+
+
+def _let_in(called: MathAttention) -> str:
+    """What lets a fused kernel in: first what the inputs rule out, else the switches."""
+    multiple = 8 if called.element in _HALF else 4  # 16 bytes
+    reasons = []
+    if called.element and called.element not in (*_HALF, "float"):
+        reasons.append(f"attention in bf16 or fp16: no fused kernel takes {_TYPES.get(called.element, called.element)}")
+    elif called.head_size % multiple:
+        reasons.append(f"pad the head size {called.head_size:,} to a multiple of {multiple}")
+    if called.mask:
+        reasons.append("is_causal=True or no mask where that is what the mask says")
+    if called.element == "float":
+        reasons.append("bf16 or fp16, since in fp32 only the memory-efficient kernel runs")
+    return "; ".join((*reasons, _ASK))
+
+
+_ASK = (
+    "no sdpa_kernel(SDPBackend.MATH) around it; under sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION) a warning says what "
+    "keeps that kernel out"
+)
+_HALF = ("c10::Half", "c10::BFloat16")
+_TYPES = {"float": "fp32", "double": "fp64", "c10::Half": "fp16", "c10::BFloat16": "bf16"}
 
 RULE = Rule(
     id="unfused-attention",

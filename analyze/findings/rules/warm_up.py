@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
-from analyze.findings.words import culprit
+from analyze.findings.words import culprit, in_steps
+from analyze.metrics.origins import RECOMPILATION
 from analyze.units import duration, plural
 
 
 def tell(case: Case, cost: Cost) -> Finding:
     """What the window would be without it."""
     worst = cost.scenario.places[0]
-    what = plural(cost.scenario.count, "long call, module load or compilation", _MANY)
+    if cost.scenario.origin:
+        return _compiles(case, cost)
+    what = plural(cost.scenario.count, "call, module load or compilation of first use", _MANY)
     seen = f"{what}: {duration(cost.scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
     return case.finding(RULE, cost, f"Warm-up is in the window: {culprit(worst.name)}", seen)
 
 
-_MANY = "long calls, module loads or compilations"
+def _compiles(case: Case, cost: Cost) -> Finding:
+    """Compilation is most of it."""
+    scenario, again = cost.scenario, cost.scenario.origin == RECOMPILATION
+    where = in_steps(scenario.steps, len(case.measures.steps))
+    worst = scenario.places[0]
+    what = "torch.compile compiles again" if again else "torch.compile compiles"
+    seen = f"{what}{where}: {duration(scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
+    step = where.removeprefix(" in ").capitalize()
+    does = "recompiles" if again else "compiles"
+    title = f"{step} {does}" if step else f"torch.compile {does} inside the window"
+    finding = case.finding(RULE, cost, title, seen, change=_STOP if again else "")
+    return replace(finding, unless=_ONCE) if again else finding
+
+
+_STOP = (
+    "TORCH_LOGS=recompiles names the guard that fails; torch._dynamo.mark_dynamic() for a size that changes; or more "
+    "warm-up steps before recording"
+)
+_ONCE = "All shapes have been met after that: then it happens once, and only the recording is slower."
+_MANY = "calls, module loads or compilations of first use"
 
 RULE = Rule(
     id="warm-up",
     asks="Is warm-up part of the window?",
     limit=0.01,
-    what="Modules are loaded, kernels chosen or compiled inside the window; launch calls take over a millisecond.",
+    what=(
+        "Modules are loaded, code is compiled, graphs are captured inside the window; launch calls take over a "
+        "millisecond."
+    ),
     why="It happens once, so the window is slower than what follows: figures per step are too high.",
     fix="schedule(wait=1, warmup=3, active=3)",
     unless="Start-up is what is to be measured.",
     measured=(
-        "Replay without launch calls over 1 ms, lazy loading, compilation, and calls that take over 100 ms to get "
-        "memory or make a stream."
+        "Replay without launch calls over 1 ms, lazy loading, compilation, graph capture, and calls that take over "
+        "100 ms to get memory or make a stream. Where hardly anything is given back, the allocator's cache only fills: "
+        "then its calls are gone too."
     ),
     link="https://docs.pytorch.org/docs/stable/profiler.html",
     tell=tell,

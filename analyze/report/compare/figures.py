@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from analyze.findings import window_states
-from analyze.findings.states import STATES
+from analyze.findings import State, window_states
+from analyze.findings.states import SPLIT, STATES
+from analyze.kernels.categories import LABELS, WITH_PRECISION
 from analyze.metrics.step_ledgers import StepLedger
 from analyze.report.compare.judge import middle
 from analyze.report.compare.subject import MemoryPeak, Subject
 
 _POLARITY = {"computation": "higher"}  # of shares: the more of the window computes, the better
-_MATRIX = {"gemm": "GEMM", "convolution": "convolution", "attention": "attention"}
 
 
 _Step = TypeVar("_Step")
@@ -100,12 +100,19 @@ def _paces(subject: Subject) -> tuple[float, ...]:
     return tuple(paces)
 
 
+def _unsplit(subject: Subject, state: State) -> bool:
+    """Whether a state is one that launch-bound time is split into, in a report of before it was split."""
+    return subject.ledger is not None and not subject.ledger.causes and state.id in SPLIT
+
+
 def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
     window = {state.id: state.ns for state in subject.states}
     steps = [window_states(ledger) for ledger in ledgers] if per_step else []
     for i, state in enumerate(STATES):
         values = tuple(states[i].ns for states in (_whole(steps) if state.idle else steps))
         value = middle(values) if values else window.get(state.id)
+        if _unsplit(subject, state):
+            value, values = None, ()
         yield Figure(f"{_snake(state.id)}_time", state.label, "ns", "lower", value, values)
 
 
@@ -117,6 +124,8 @@ def _state_shares(subject: Subject, ledgers: Sequence[StepLedger]) -> Iterator[F
         found = subject.states
         value = found[i].ns / window if found and window else None
         steps = tuple(states[i].ns / whole for whole, states in per_step)
+        if _unsplit(subject, state):
+            value, steps = None, ()
         prefix = "idle_" if state.idle else "" if state.id == "computation" else "exposed_"
         better = _POLARITY.get(state.id, "lower")
         yield Figure(f"{prefix}{_snake(state.id)}_share", state.label, "share", better, value, steps)
@@ -141,13 +150,13 @@ def _category_shares(subject: Subject) -> Iterator[Figure]:
 
 
 def _precision(subject: Subject) -> Iterator[Figure]:
-    for category, word in _MATRIX.items():
+    for category in WITH_PRECISION:
         uses = [use for use in subject.precision.uses if use.category == category]
         whole = sum(use.sum_ns for use in uses)
         for precision in dict.fromkeys(use.precision for use in uses):
             time = sum(use.sum_ns for use in uses if use.precision == precision)
             share = time / whole if whole else None
-            yield Figure(f"{category}_{precision}_share", f"{word} in {precision}", "share", "", share)
+            yield Figure(f"{category}_{precision}_share", f"{LABELS[category]} in {precision}", "share", "", share)
 
 
 def _launches(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from analyze.findings import RULES, STATES
-from analyze.kernels import CATEGORIES
+from analyze.kernels.categories import NAMES
 from analyze.metrics.step_ledgers import Ledger, StepLedger
 from analyze.palette import VERDICTS
 from analyze.report.compare.subject import Judged, MemoryPeak, OpRate, Recording, Source, Subject
@@ -93,7 +93,7 @@ def _rate(rate: OpRate, redaction: Redaction) -> OpRate:
 
 
 def _category(category: str, redaction: Redaction) -> str:
-    return redaction.word(category, CATEGORIES, "other")
+    return redaction.word(category, NAMES, "other")
 
 
 def _source(source: Source, redaction: Redaction) -> Source:

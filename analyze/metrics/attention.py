@@ -1,0 +1,41 @@
+"""Attention that is not fused: what runs on the device beside its products."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from analyze.metrics.scenario import Bench, Scenario, of_activities
+from analyze.metrics.sdpa import math_calls
+
+_BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
+_BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
+
+
+def unfused_attention(bench: Bench) -> Scenario | None:
+    """Softmax, masks and scaling of attention that is not fused; its products stay."""
+    rows = bench.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
+    gone = rows.filter(pl.col("category").is_in(_BETWEEN))
+    if not {"softmax", "gemm"} <= set(rows["category"]):
+        gone = gone.clear()
+    gone = pl.concat([gone, _attention_by_hand(bench.rows)]).unique("at", keep="first", maintain_order=True)
+    found = of_activities(gone, bench.without(gone))
+    return found and replace(found, sdpa=math_calls(bench.trace, bench.work, gone))
+
+
+def _attention_by_hand(rows: pl.DataFrame) -> pl.DataFrame:
+    """What runs on a stream between two batched products, where a softmax is among it and no other work.
+
+    That is attention, whatever the module or the function around it is called.
+    """
+    kernels = rows.filter(pl.col("kind") == "kernel").sort("device", "stream", "start_ns", maintain_order=True)
+    batched = (pl.col("category") == "gemm") & pl.col("op").fill_null("").is_in(_BATCHED)
+    between = pl.col("category").is_in(_BETWEEN)
+    stream = ("device", "stream")
+    runs = kernels.with_columns(run=(~between).cum_sum().over(stream), batched=batched)
+    ends = runs.filter(~between)
+    closed = pl.col("batched") & pl.col("batched").shift(-1).over(stream).fill_null(value=False)
+    inside = runs.filter(between).join(ends.filter(closed), on=[*stream, "run"], how="semi")
+    soft = (pl.col("category") == "softmax").any().over(*stream, "run")
+    return inside.filter(soft).select(rows.columns)

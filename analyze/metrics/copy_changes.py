@@ -1,0 +1,76 @@
+"""What copies could spare: those to the device that computation could hide, those inside it, changes of layout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from analyze.metrics.callers import chains
+from analyze.metrics.scenario import INBOUND, Bench, Scenario, of_activities
+from analyze.timeline import union
+from analyze.timeline.calls import NONE
+from analyze.timeline.intervals import Int64
+
+_WITHIN = r"DtoD|DeviceToDevice|Device -> Device"
+_PAGEABLE = "Pageable"
+# Ops that only pass a copy on: the one around them is what copies.
+_COPYING = ("aten::copy_", "aten::clone", "aten::contiguous", "aten::to", "aten::_to_copy")
+# What cuDNN and MIOpen put around a convolution whose tensors have the other layout.
+_LAYOUT = r"(?i)nchw_?to_?(?:folded_?)?nhwc|nhwc_?to_?(?:folded_?)?nchw|^batched_transpose_\d+x\d+_"
+
+
+def inbound_copies(bench: Bench) -> Scenario | None:
+    """Copies to the device, hidden behind computation.
+
+    A copy can move to an earlier instant, beside computation that comes before it and that hides no other copy, and so
+    the first of a recording stays. One of pageable memory goes as a whole: it would be shorter from pinned memory too,
+    by how much the file does not hold.
+    """
+    inbound = (pl.col("kind") == "memcpy") & pl.col("name").str.contains(INBOUND)
+    rows = bench.rows.filter(inbound & (pl.col("dur_ns") > 0)).sort("start_ns", maintain_order=True)
+    hidden = _hidden_ns(bench, rows)
+    rest = rows["dur_ns"].to_numpy() - hidden
+    rest = np.where(rows["name"].str.contains(_PAGEABLE).to_numpy(), 0, rest)
+    shorter = rest < rows["dur_ns"].to_numpy()
+    found = of_activities(rows, bench.shortened(rows.filter(pl.Series(shorter)), rest[shorter]))
+    return found and replace(found, hidable_ns=int(hidden.sum()))
+
+
+def _hidden_ns(bench: Bench, copies: pl.DataFrame) -> Int64:
+    """How much of each copy the computation up to its end can hide, each instant of it one copy on one device."""
+    found = np.zeros(copies.height, np.int64)
+    device = copies["device"].fill_null(0).to_numpy()
+    for one in np.unique(device):
+        kernels = bench.rows.filter((pl.col("kind") == "kernel") & (pl.col("device").fill_null(0) == int(one)))
+        computing = union(kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy())
+        at = np.flatnonzero(device == one)
+        end, dur = copies["end_ns"].to_numpy()[at], copies["dur_ns"].to_numpy()[at]
+        before = computing.covered_within(np.full(len(end), np.iinfo(np.int64).min // 2), end)
+        used = 0
+        for row, free, lasts in zip(at.tolist(), before.tolist(), dur.tolist(), strict=True):
+            found[row] = min(lasts, max(free - used, 0))
+            used += int(found[row])
+    return found
+
+
+def copies_inside(bench: Bench) -> Scenario | None:
+    """Copies from one place of a device's memory to another, named by what copies."""
+    rows = bench.rows.filter((pl.col("kind") == "memcpy") & pl.col("name").str.contains(_WITHIN))
+    found = of_activities(rows.with_columns(op=_copier(bench, rows)), bench.without(rows))
+    return found and replace(found, dispatch=bench.dispatch(rows, rows["dur_ns"]))
+
+
+def _copier(bench: Bench, rows: pl.DataFrame) -> pl.Series:
+    """What is around the ops that only pass a copy on, their own name where nothing is."""
+    around = chains(bench.work.tree, rows["call"].fill_null(NONE).to_numpy(), bench.work.around)
+    copiers = [next((n for n in names if n not in _COPYING), names[0] if names else None) for names in around.names]
+    return pl.Series(copiers, dtype=pl.String).gather(around.number)
+
+
+def layout_changes(bench: Bench) -> Scenario | None:
+    """Kernels that turn NCHW into NHWC or back around convolutions."""
+    layout = (pl.col("category") == "copy_layout") & pl.col("name").str.contains(_LAYOUT)
+    rows = bench.rows.filter(layout & (pl.col("kind") == "kernel"))
+    return of_activities(rows, bench.without(rows))
