@@ -63,7 +63,16 @@ def secret_trace(secret: str, function: str = "run") -> TraceBuilder:
         b.row("python_function", f"{secret} is no frame", at + 2, 60, pid=secret, tid=tid)
         b.row("python_function", f"nn.Module: {function}_0", at + 3, 50, pid=secret, tid=tid)
         b.row("cuda_runtime", "cudaLaunchKernel", at + 10, 5, pid=secret, tid=tid, correlation=7 + i)
-        b.kernel("gemm", at + 20, 40, correlation=7 + i, grid=secret, block=[secret, 1], stuff=secret)
+        b.kernel(
+            "gemm",
+            at + 20,
+            40,
+            correlation=7 + i,
+            grid=secret,
+            block=[secret, 1],
+            stuff=secret,
+            **{"Collective name": secret, "dtype": secret, "In msg nelems": 4},
+        )
     b.kernel("stray", 300, 5, stream=9).rows[-1]["pid"] = f"[{secret}] 0"
     return b
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from analyze.metrics.collectives import ELEMENT_BYTES
 from analyze.notes import Notice
 from analyze.report.redact.policy import Redaction
 from analyze.trace import Trace
@@ -22,6 +23,14 @@ _OVERHEAD = frozenset(
     (
         "Activity Buffer Request", "Instrumentation", "Resource", "Buffer Flush", "Command Buffer Full",
         "Driver Compiler", "Lazy Function Loading", "Runtime Triggered Module Loading", "Unrecognized", "Unknown",
+    )
+)  # fmt: skip
+_COLLECTIVES = frozenset(
+    (
+        "allreduce", "allreduce_coalesced", "allreduce_sparse", "reduce", "_reduce_oop", "broadcast", "_broadcast_oop",
+        "allgather", "_allgather_base", "all_gather", "allgather_coalesced", "allgather_into_tensor_coalesced",
+        "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced", "all_to_all", "all_to_allv",
+        "alltoall", "alltoall_base", "gather", "scatter", "send", "recv", "recvAnySource", "barrier", "wait", "init",
     )
 )  # fmt: skip
 _SPAN = re.compile(r"(?:Iteration Start: )?PyTorch Profiler(?: \(\d+\))?|Record Window End|Profiling Iteration")
@@ -69,6 +78,8 @@ def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
         ("activities", "process"): r.process,
         ("activities", "grid"): r.shape,
         ("activities", "block"): r.shape,
+        ("activities", "collective"): lambda name: r.word(name, _COLLECTIVES, "collective"),
+        ("activities", "element_type"): lambda name: name if name.lower() in ELEMENT_BYTES else "",
         ("ranges", "name"): r.range,
         ("frames", "name"): r.frame,
         ("overhead", "name"): lambda name: r.word(name, _OVERHEAD, "overhead"),
