@@ -20,6 +20,7 @@ _AROUND = re.compile(
 )
 _ALIKE = {
     "allocations": "allocated",
+    "better": "step spread",
     "blocked": "blocking call",
     "by kernel": "category",
     "by replay": "saving",
@@ -27,6 +28,7 @@ _ALIKE = {
     "category by op": "by op",
     "churn": "allocated",
     "communication": "exposed communication",
+    "compute": "computation",
     "computing": "computation",
     "copy": "exposed copies",
     "cost": "finding",
@@ -50,6 +52,7 @@ _ALIKE = {
     "mixed": "verdict",
     "no gpu activity": "verdict",
     "no op tells": "by op",
+    "not judged": "incomplete records",
     "op and input shapes": "achieved rate",
     "other idle": "idle",
     "pace": "host's pace",
@@ -66,6 +69,8 @@ _ALIKE = {
     "then saves": "hidden cost",
     "traffic": "chain",
     "unlinked": "launch unknown",
+    "within step spread": "step spread",
+    "worse": "step spread",
     "where the window goes": "ledger",
 }
 
