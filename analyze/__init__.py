@@ -25,9 +25,9 @@ from analyze.errors import (
 from analyze.late import late_names
 
 if TYPE_CHECKING:
+    from analyze.compare import compare
+    from analyze.compare.snapshots import compare_snapshots
     from analyze.report import Report, build_report, render, write
-    from analyze.report.compare import compare
-    from analyze.report.comparison import compare_snapshots
     from analyze.report.snapshot import SnapshotReport, build_snapshot_report
     from analyze.snapshot import Snapshot
     from analyze.trace import Trace
@@ -63,8 +63,8 @@ _LATE = {  # `analyze --help` must not wait for Polars
     "Trace": "analyze.trace",
     "build_report": "analyze.report",
     "build_snapshot_report": "analyze.report.snapshot",
-    "compare": "analyze.report.compare",
-    "compare_snapshots": "analyze.report.comparison",
+    "compare": "analyze.compare",
+    "compare_snapshots": "analyze.compare.snapshots",
     "render": "analyze.report",
     "write": "analyze.report",
 }

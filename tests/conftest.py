@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from analyze.report import build_report
-from analyze.report.to_json import document
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -43,6 +42,3 @@ def report_of(load: Callable[[TraceBuilder], Trace]) -> Callable[..., dict[str, 
         return dict(json.loads(render(build_report(load(builder), **wish))))
 
     return make
-
-
-__all__ = ["document"]

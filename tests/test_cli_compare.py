@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.report.compare.pair import SAME
+from analyze.compare.pair import SAME
 from tests.golden import SAMPLES
 from tests.report.runs import TF32, edited, report, run
 from tests.test_cli import SAMPLE

@@ -15,14 +15,15 @@ import jsonschema
 import pytest
 from polars.exceptions import PanicException
 
+from analyze.compare import subject_of
+from analyze.compare.gates import parse_gate
+from analyze.compare.json_schema import json_schema
+from analyze.compare.judged import judged_report
 from analyze.errors import SelectionError
 from analyze.findings import RULES, Rule
 from analyze.guard import INTERNAL, Absent, AbsentError, Guard, present
 from analyze.metrics import Measures
 from analyze.report import Report, build_report, render
-from analyze.report.compare import subject_of
-from analyze.report.gates import judged_report, parse_gate
-from analyze.report.json_schema import json_schema
 from analyze.report.redact import redacted
 from analyze.trace import Trace
 from tests.builder import TraceBuilder

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.report.compare import read_subject
+from analyze.compare import read_subject
 from tests.builder import TraceBuilder
 from tests.snapshot.conftest import write_pickle
 from tests.synthetic.allocator import MIB, Allocator, snapshot

@@ -13,7 +13,7 @@ from analyze.errors import SelectionError, UnreadableError
 
 if TYPE_CHECKING:
     from analyze.report.redact import Redaction
-    from analyze.report.to_json import AnyReport
+    from analyze.report.report import Document
 
 _HELP = """Compare runs: A is the baseline, every change is B minus A.
 
@@ -37,7 +37,7 @@ Examples:
     context_settings=CONTEXT,
 )
 @click.argument("paths", metavar="A B [C ...]", nargs=-1, required=True)
-@output_options(("terminal", "md", "json"))
+@output_options
 @input_options
 @common_options
 def compare_command(
@@ -70,9 +70,9 @@ def _check_paths(paths: tuple[str, ...]) -> None:
             raise UnreadableError(f"{path} does not exist.", "Check the path.")
 
 
-def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) -> AnyReport:
+def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) -> Document:
     from analyze.cli.inputs import load_snapshot
-    from analyze.report.comparison import compare_snapshots
+    from analyze.compare.snapshots import compare_snapshots
     from analyze.settings import Definitions
 
     if len(paths) > 2:
@@ -83,9 +83,9 @@ def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) ->
 
 def _traces(
     paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redaction: Redaction | None
-) -> AnyReport:
+) -> Document:
     from analyze.cli.inputs import load_subject
-    from analyze.report.compare import compare, labels_of, line_up
+    from analyze.compare import compare, labels_of, line_up
     from analyze.settings import Definitions
 
     wish = {"definitions": Definitions(top=top)}

@@ -17,7 +17,7 @@ from analyze.errors import OutputError, SelectionError
 if TYPE_CHECKING:
     from analyze.blocks import Page
     from analyze.report.redact import Redaction
-    from analyze.report.to_json import AnyReport
+    from analyze.report.report import Document
 
 PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -56,10 +56,8 @@ class Delivery:
             OutputError: no such format or folder, options that contradict each other, or a file that is not ours.
         """
         from analyze.report.files import refuse_inputs, refuse_others
-        from analyze.report.formats import HTML_LATER, format_of
+        from analyze.report.formats import format_of
 
-        if self.report_format == "html":
-            raise OutputError(HTML_LATER)
         if self.quiet and self.report_format:
             raise OutputError("--quiet prints no report on standard output.", "Pass --quiet or --report.")
         for output in self.outputs:
@@ -72,7 +70,7 @@ class Delivery:
                 raise OutputError(f"{output}: there is no such folder.", "Create it first.")
             refuse_others(output, force=self.force)
 
-    def deliver(self, report: AnyReport) -> None:
+    def deliver(self, report: Document) -> None:
         """Write a document to its files, and print it where that is asked for or nothing was written."""
         from analyze.report import write
 
@@ -97,7 +95,7 @@ class Delivery:
             for line in report.page.gates:
                 say(line)
 
-    def _print(self, report: AnyReport, form: str) -> None:
+    def _print(self, report: Document, form: str) -> None:
         from analyze.report import render
         from analyze.report.text import ascii_form, typable_in_ascii
 

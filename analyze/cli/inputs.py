@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from analyze.errors import NotATraceError, SelectionError
 from analyze.report import Report, build_report
-from analyze.report.compare.stored import read_stored
-from analyze.report.report import TOOL
+from analyze.report.about import TOOL
+from analyze.report.stored import read_stored
 from analyze.trace import Trace
 from analyze.trace.stream import is_stream, name_of
 
 if TYPE_CHECKING:
-    from analyze.report.compare import Subject
+    from analyze.compare import Subject
     from analyze.report.redact import Redaction
     from analyze.snapshot import Snapshot
 
@@ -30,8 +30,8 @@ def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any], redact
         NotATraceError: the file is a report already, or no trace for other reasons.
     """
     if read_stored(path) is not None:
+        from analyze.compare import read_subject
         from analyze.report.commands import quoted_path
-        from analyze.report.compare import read_subject
 
         read_subject(path)  # reports that cannot be read say why
         file = quoted_path(path) or "FILE"
@@ -64,14 +64,14 @@ def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any], redac
     Raises:
         SelectionError: a memory snapshot among traces.
     """
-    from analyze.report.compare import read_subject, subject_of
+    from analyze.compare import read_subject, subject_of
     from analyze.snapshot import is_snapshot
 
     found = read_subject(path)
     if found is not None:
         if redaction is None:
             return found
-        from analyze.report.redact.subjects import redacted_subject
+        from analyze.compare.redacted import redacted_subject
 
         return redacted_subject(found, redaction)
     if is_snapshot(path):

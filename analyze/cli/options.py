@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from analyze.report.formats import NAMES, SUFFIXES
+
 if TYPE_CHECKING:
-    from analyze.report.gates import Gate
+    from analyze.compare.gates import Gate
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 EPILOG = """\b
@@ -48,7 +50,7 @@ class GateType(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Gate:  # noqa: ARG002
         """The gate, refused before a long file is read when it cannot be judged on any file."""
-        from analyze.report.gates import Gate, parse_gate
+        from analyze.compare.gates import Gate, parse_gate
 
         return value if isinstance(value, Gate) else parse_gate(str(value))
 
@@ -92,23 +94,19 @@ def input_options(command: _Command) -> _Command:
     return command
 
 
-def output_options(formats: tuple[str, ...]) -> Callable[[_Command], _Command]:
+def output_options(command: _Command) -> _Command:
     """Where a report goes and how it looks."""
-
-    def add(command: _Command) -> _Command:
-        for decorate in reversed(_output_options(formats)):
-            command = decorate(command)
-        return command
-
-    return add
+    for decorate in reversed(_output_options()):
+        command = decorate(command)
+    return command
 
 
-def _output_options(formats: tuple[str, ...]) -> tuple[Callable[[Any], Any], ...]:
+def _output_options() -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option(
             "--report",
             "report_format",
-            type=click.Choice(formats),
+            type=click.Choice(NAMES),
             help="Format on standard output. Default: terminal on a terminal, md into a pipe.",
         ),
         click.option(
@@ -117,7 +115,7 @@ def _output_options(formats: tuple[str, ...]) -> tuple[Callable[[Any], Any], ...
             "outputs",
             multiple=True,
             metavar="FILE",
-            help="Write to FILE: .txt, .md or .json. Repeats.",
+            help=f"Write to FILE, in the format of its suffix: {', '.join(SUFFIXES)}. Repeats.",
         ),
         click.option("--force", is_flag=True, help="Replace files that this program did not make."),
         click.option(

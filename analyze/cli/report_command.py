@@ -22,15 +22,15 @@ from analyze.errors import GateError, SelectionError
 from analyze.settings import OP_SORTS
 
 if TYPE_CHECKING:
-    from analyze.report.gates import Gate
+    from analyze.compare.gates import Gate
     from analyze.report.redact import Redaction
-    from analyze.report.to_json import AnyReport
+    from analyze.report.report import Document
     from analyze.settings import Definitions
 
 
 @click.command("report-on", hidden=True, epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("trace", metavar="TRACE")
-@output_options(("terminal", "md", "json", "html"))
+@output_options
 @click.option(
     "--steps",
     type=StepsType(),
@@ -79,8 +79,8 @@ def report_command(
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
     from analyze.cli.inputs import load_report, load_subject
+    from analyze.compare.judged import judged_report
     from analyze.metrics import OpsView
-    from analyze.report.gates import judged_report
 
     wish = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
     with progress() as tell:
@@ -91,7 +91,7 @@ def report_command(
     judged = judged_report(report, before, gates, top=top)
     delivery.deliver(judged)
     if junit is not None:
-        from analyze.report.junit import write_junit
+        from analyze.compare.junit import write_junit
 
         write_junit(judged, junit, force=delivery.force)
     return int(judged.failed)
@@ -123,7 +123,7 @@ def _check_wishes(
             raise GateError(f"The gate {gate.expression!r} needs a baseline.", "Pass --baseline FILE, or --no-config.")
 
 
-def _snapshot_report(path: str, definitions: Definitions, redaction: Redaction | None) -> AnyReport:
+def _snapshot_report(path: str, definitions: Definitions, redaction: Redaction | None) -> Document:
     from analyze.cli.inputs import load_snapshot
     from analyze.report.snapshot import build_snapshot_report
     from analyze.snapshot import recorded_beside

@@ -1,4 +1,4 @@
-"""`analyze rules` and `analyze explain RULE`: what is judged, by which limit, and what it means."""
+"""`analyze rules` and `analyze explain WORD`: what is judged, by which limit, and what every word means."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def rules_command(limits: tuple[tuple[str, float], ...], debug: bool) -> None:  
     _print(list_rules(width=terminal_width(MAX_WIDTH), limits=dict(limits)))
 
 
-@click.command("explain", short_help="Explain a rule or the verdict.", epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("rule", metavar="RULE")
+@click.command("explain", short_help="Explain a rule or a word of the report.", epilog=EPILOG, context_settings=CONTEXT)
+@click.argument("words", metavar="[WORD]", nargs=-1)
 @limit_option
 @common_options
-def explain_command(rule: str, limits: tuple[tuple[str, float], ...], debug: bool) -> None:  # noqa: ARG001, FBT001
-    """Explain a rule: what it means, why it costs, how to fix it and how it is measured. Or: explain verdict."""
-    from analyze.report.rules import explain
+def explain_command(words: tuple[str, ...], limits: tuple[tuple[str, float], ...], debug: bool) -> None:  # noqa: ARG001, FBT001
+    """Explain a rule, the verdict, a metric or any other word of a report. Without a word: list them all."""
+    from analyze.report.rules import explain, list_terms
 
-    _print(explain(rule, width=terminal_width(MAX_WIDTH), limits=dict(limits)))
+    width = terminal_width(MAX_WIDTH)
+    _print(explain(" ".join(words), width=width, limits=dict(limits)) if words else list_terms(width=width))
 
 
 def _print(text: str) -> None:

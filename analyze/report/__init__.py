@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from analyze.late import late_names
 
 if TYPE_CHECKING:
-    from analyze.report.build import build_report, program_version
+    from analyze.report.about import program_version
+    from analyze.report.build import build_report
     from analyze.report.files import render, write
     from analyze.report.report import Report
 
@@ -16,7 +17,7 @@ __all__ = ["Report", "build_report", "program_version", "render", "write"]
 _LATE = {  # the command line checks its options without Polars
     "Report": "analyze.report.report",
     "build_report": "analyze.report.build",
-    "program_version": "analyze.report.build",
+    "program_version": "analyze.report.about",
     "render": "analyze.report.files",
     "write": "analyze.report.files",
 }

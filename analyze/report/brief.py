@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from analyze.blocks import Advice, Page
 from analyze.inert import printable
-from analyze.report.report import Report
-
-if TYPE_CHECKING:
-    from analyze.report.to_json import AnyReport
+from analyze.report.report import Document
 
 _SENTENCES = 2
 
 
-def brief(report: AnyReport) -> str:
+def brief(document: Document) -> str:
     """Two lines of verdict, one with the findings of a trace, one per gate."""
-    page = report.page
+    page = document.page
     first, *more = page.sentences[:_SENTENCES]
-    lines = [f"{page.headline.upper()}  {first}", *more]
-    if isinstance(report, Report):
-        lines.append(f"Findings: {', '.join(finding.id for finding in report.diagnosis.findings) or 'none'}")
-    return "".join(f"{printable(line)}\n" for line in (*lines, *page.gates))
+    lines = [f"{page.headline.upper()}  {first}", *more, *_findings(page), *page.gates]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _findings(page: Page) -> Iterator[str]:
+    for advice in (block for section in page.sections for block in section.blocks if isinstance(block, Advice)):
+        yield f"Findings: {', '.join(suggestion.id for suggestion in advice.suggestions) or 'none'}"

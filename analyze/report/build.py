@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 
 from analyze.blocks import Breakdown, Page, Part
 from analyze.findings import RULES, Diagnosis, Verdict, diagnose, judge, window_states
@@ -11,9 +10,10 @@ from analyze.guard import INTERNAL, Guard, present
 from analyze.metrics import DeviceTime, Measures, OpsView, measure, step_times
 from analyze.metrics.device_time import headline
 from analyze.notes import Notice, NotMeasured
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import next_steps
 from analyze.report.header import measured_line, verdict_word
-from analyze.report.report import SCHEMA_VERSION, TOOL, Metric, Report, TraceInfo
+from analyze.report.report import Metric, Report, TraceInfo
 from analyze.report.sections import sections_of
 from analyze.settings import Definitions
 from analyze.timeline import Wish
@@ -99,14 +99,6 @@ def _footer(program: str, verdict: Verdict, definitions: Definitions, info: Trac
         f"{duration(definitions.long_gap_ns)}, short kernel below {duration(definitions.short_kernel_ns)}; "
         f"trace sha256 {info.sha256[:12]}"
     )
-
-
-def program_version() -> str:
-    """Version of the installed program, "unknown" when it runs from a bare checkout."""
-    try:
-        return version(TOOL)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _info(trace: Trace, measures: Measures, device: DeviceTime | None) -> TraceInfo:

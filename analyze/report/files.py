@@ -14,48 +14,32 @@ from typing import IO, TYPE_CHECKING
 
 from analyze.errors import OutputError
 from analyze.inert import printable
-from analyze.report.formats import HTML_LATER, format_of
-from analyze.report.report import TOOL
+from analyze.report.about import TOOL
+from analyze.report.formats import find_format, format_of
 
 if TYPE_CHECKING:
-    from analyze.report.to_json import AnyReport
+    from analyze.report.report import Document
 
-_FORMATS = ("terminal", "md", "json")
 _MARK_BYTES = 1 << 14  # the generator line is the last one, and shorter than this
 _GENERATOR = rf"{TOOL} [^\s,]+, report schema \d+\.\d+\b[^\n]*"
 _CLOSES = re.compile(rf"(?:\A|\n)(?:{_GENERATOR}|<sub>{_GENERATOR}</sub>|<!-- {_GENERATOR} -->)\s*\Z")
 _STDIN = "-"
 
 
-def render(report: AnyReport, format: str) -> str:  # noqa: A002 - the option's own name
-    """The report in a format: terminal, md or json.
+def render(document: Document, format: str) -> str:  # noqa: A002 - the option's own name
+    """The document in a format: terminal, md or json.
 
     Raises:
         OutputError: no such format.
     """
-    match format:  # each renderer is imported when it is used: rich alone takes as long as a small trace
-        case "terminal":
-            from analyze.report import to_terminal
-
-            return to_terminal.render(report.page)
-        case "md":
-            from analyze.report import to_markdown
-
-            return to_markdown.render(report.page)
-        case "json":
-            from analyze.report import to_json
-
-            return to_json.render(report)
-        case "html":
-            raise OutputError(HTML_LATER)
-    raise OutputError(f"There is no report format {format!r}.", f"Formats: {', '.join(_FORMATS)}.")
+    return find_format(format).render(document)
 
 
-def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
-    """Write the report, in the format that the suffix names (.txt, .md, .json).
+def write(document: Document, path: str | Path, *, force: bool = False) -> None:
+    """Write a document in the format that the suffix asks for (.txt, .md, .json).
 
     Args:
-        report: the document.
+        document: a report or a comparison.
         path: where to; a file there is replaced when it is a report of this program. A symbolic link is followed.
         force: replace any file.
 
@@ -63,9 +47,9 @@ def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
         OutputError: unknown suffix, somebody else's file, or no way to write there.
     """
     form = format_of(path)
-    text = render(report, form)
-    if form == "terminal":  # on a screen the footer is left out; in a file it says who made it, and from what
-        text += f"\n{printable(report.page.footer)}\n"
+    text = form.render(document)
+    if form.name == "terminal":  # on a screen the footer is left out; in a file it says who made it, and from what
+        text += f"\n{printable(document.page.footer)}\n"
     write_text(text, path, force=force)
 
 
@@ -162,7 +146,7 @@ _NAME_KEPT = 60  # characters: with the rest it stays below the 255 bytes of a n
 
 def _made_by_us(place: Path) -> bool:
     """Whether a file is a report: JSON by its structure, other formats by the generator line that closes them."""
-    from analyze.report.compare.stored import is_report, read_stored
+    from analyze.report.stored import is_report, read_stored
 
     try:
         size = place.stat().st_size

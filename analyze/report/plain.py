@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from analyze.blocks import Section
-from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.about import SCHEMA_VERSION, TOOL
 
 
 def plain(value: Any) -> Any:

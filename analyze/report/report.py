@@ -1,22 +1,31 @@
-"""The document that every format draws: what was measured, the verdict, the figures, the blocks that tell them."""
+"""The document that every format draws: what was measured, the verdict, the figures, the blocks that show them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from analyze.blocks import Page
 from analyze.findings import Diagnosis, Verdict
 from analyze.metrics import Measures
+from analyze.report.about import made_by
+from analyze.report.measured import measured
+from analyze.report.plain import plain, plain_section
 from analyze.settings import Definitions
 from analyze.trace import Recorded
 
-if TYPE_CHECKING:
-    from analyze.report.compare import Comparison
-    from analyze.report.gates import GateResult
 
-SCHEMA_VERSION = "1.1"
-TOOL = "gpuledger"
+class Document(Protocol):
+    """What every format can be made of, whether it is about a trace, a snapshot or a comparison."""
+
+    @property
+    def page(self) -> Page:
+        """What text formats draw."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole content, as dictionaries, lists, texts and numbers."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +95,6 @@ class Report:
         metrics: the figures that scripts ask for, by id.
         page: what text formats draw.
         definitions: what the figures mean.
-        comparison: with a baseline, None without one.
-        gates: the gates that were judged.
     """
 
     version: str
@@ -98,10 +105,29 @@ class Report:
     metrics: dict[str, Metric]
     page: Page
     definitions: Definitions
-    comparison: Comparison | None = None
-    gates: tuple[GateResult, ...] = ()
 
-    @property
-    def failed(self) -> bool:
-        """Some gate failed, or could not be judged."""
-        return any(gate.outcome != "passed" for gate in self.gates)
+    def as_json(self) -> dict[str, Any]:
+        """The report by the keys of its contract, `tests/golden/report.schema.json`.
+
+        `comparison` and `gates` are filled in by `compare.judged`, which adds both to a report.
+        """
+        return {
+            **made_by(self.version),
+            "trace": plain(self.trace),
+            "definitions": plain(self.definitions),
+            "verdict": plain(self.verdict),
+            "metrics": plain(self.metrics),
+            "findings": plain(self.diagnosis.findings),
+            "checks_passed": [passed.id for passed in self.diagnosis.passed],
+            "checks_not_measured": plain(self.diagnosis.unmeasured),
+            "limits": plain(self.diagnosis.limits),
+            "hidden_costs": plain(self.diagnosis.hidden),
+            "savings_together": plain(self.diagnosis.together),
+            "comparison": None,
+            "gates": [],
+            "sections": [plain_section(section) for section in self.page.sections],
+            "ledger": plain(self.page.whole),
+            "notices": plain(self.page.notices),
+            "not_measured": plain(self.page.not_measured),
+            **dict(measured(self.measures, self.definitions.top)),
+        }

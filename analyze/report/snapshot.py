@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from analyze.blocks import Page, Section
 from analyze.notes import Notice, NotMeasured
-from analyze.report.build import program_version
+from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
 from analyze.report.commands import quoted_path
-from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.plain import contract, plain, plain_section
+from analyze.report.snapshot_json import plain_device
 from analyze.report.snapshot_sections import DEFINITIONS, device_sections, listed
 from analyze.settings import Definitions
 from analyze.snapshot import (
@@ -65,6 +67,34 @@ class SnapshotReport:
     devices: tuple[DeviceMemory, ...]
     page: Page
     definitions: Definitions
+
+    def as_json(self) -> dict[str, Any]:
+        """The report by the keys of its contract, `snapshot_schema`."""
+        return {
+            **made_by(self.version),
+            "snapshot": plain(self.snapshot),
+            "devices": [plain_device(device) for device in self.devices],
+            "definitions": DEFINITIONS,
+            "notices": plain(self.page.notices),
+            "not_measured": plain(self.page.not_measured),
+            "sections": [plain_section(section) for section in self.page.sections],
+        }
+
+
+_KEYS: dict[str, Any] = {
+    "snapshot": SnapshotInfo,
+    "devices": list[DeviceMemory],
+    "definitions": dict[str, str],
+    "notices": list[Notice],
+    "not_measured": list[NotMeasured],
+    "sections": list[dict[str, Any]],
+    "tool": dict[str, str],
+}
+
+
+def snapshot_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a report on a snapshot."""
+    return contract("memory snapshot report", _KEYS)
 
 
 def build_snapshot_report(

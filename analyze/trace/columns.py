@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,38 +14,16 @@ import polars as pl
 from analyze import schema
 from analyze.trace.classes import Row, activity_kind
 from analyze.trace.clock import NULL, Int64, durations_ns, to_ns
+from analyze.trace.codes import NO_TEXT, Codes, Texts
 from analyze.trace.decode import NO_ARGS, Args, Event
 from analyze.trace.limits import bound
 from analyze.trace.numbers import whole
 from analyze.trace.odd import Odd
-from analyze.trace.raw import NO_TEXT, Check, RawCodes, are_sizes, are_words, is_grid
+from analyze.trace.raw import Check, RawCodes, are_sizes, are_words, is_grid
 from analyze.trace.sorting import Groups
 
 _NO_RAW = msgspec.Raw(b"")
 _NO_TIMES = np.empty(0, dtype=np.int64)
-
-
-class Codes(dict[Any, int]):
-    """A dictionary that numbers what it has not seen: value -> code, in order of arrival."""
-
-    def __missing__(self, key: Any) -> int:
-        """The next free number."""
-        code = self[key] = len(self)
-        return code
-
-
-class Texts(Codes):
-    """Codes for texts: code 0 is no text; raw JSON is copied out of its piece."""
-
-    def __init__(self, texts: Iterable[str] = ()) -> None:
-        super().__init__({None: NO_TEXT})
-        self.update((text, code) for code, text in enumerate(texts, NO_TEXT + 1))
-
-    def series(self, codes: array[int]) -> pl.Series:
-        """The texts of the codes, dictionary-encoded."""
-        words = pl.Series([None, *list(self)[1:]], dtype=pl.String).cast(pl.Categorical)
-        coded: pl.Series = words.gather(pl.Series(np.frombuffer(codes, dtype=np.uint32)))
-        return coded
 
 
 class Table:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-if TYPE_CHECKING:
-    from analyze.trace.columns import Texts
+from analyze.trace.codes import NO_TEXT, Texts
 
-NO_TEXT = 0
 _DEEPEST = 6  # a list of tensors has three levels
 _MOST_ELEMENTS = 2**50
 _LARGEST_GRID = 2**31

@@ -8,7 +8,7 @@ from typing import IO
 
 import msgspec
 
-from analyze.trace.columns import Codes, Texts
+from analyze.trace.codes import Codes, Texts
 from analyze.trace.decode import Damage
 from analyze.trace.odd import Odd
 from analyze.trace.part import Part

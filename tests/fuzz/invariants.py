@@ -8,9 +8,9 @@ from typing import Any
 
 import jsonschema
 
+from analyze.compare.json_schema import json_schema
 from analyze.guard import INTERNAL
 from analyze.report import build_report, render
-from analyze.report.json_schema import json_schema
 from analyze.trace import Trace
 
 _MAY_EXCEED = ("flops_share", "bytes_share", "stretch")  # a share of a data sheet's peak

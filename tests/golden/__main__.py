@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from analyze.compare.json_schema import json_schema
 from analyze.report import render
-from analyze.report.json_schema import json_schema
 from tests.golden import EXTENSIONS, GOLDEN, SAMPLES, golden_report
 
 for path in SAMPLES:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from analyze.report import build_report
-from analyze.report.to_json import document
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -46,7 +45,7 @@ def test_each_step_has_what_it_launched(report_of: Made) -> None:
 
 def test_steps_add_up_to_the_window_where_they_launched_all_of_it(shared: Path) -> None:
     path = shared / "traces" / "a100_training_control.json.gz"
-    report = document(build_report(Trace.load(path)))
+    report = build_report(Trace.load(path)).as_json()
     (device,) = report["devices"]
     ledgers = report["step_ledgers"]
     for part in ("computation_ns", "exposed_communication_ns", "exposed_copy_ns", "exposed_sync_ns"):

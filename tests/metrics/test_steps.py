@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
+from analyze.compare import compare, subject_of
+from analyze.compare.gates import judge_gate, parse_gate
 from analyze.metrics import Step, step_times
 from analyze.metrics.steps import host_pace, spread_text
 from analyze.report import build_report
-from analyze.report.compare import compare, subject_of
-from analyze.report.gates import judge_gate, parse_gate
-from analyze.report.to_json import document
 from analyze.timeline import Wish
 from analyze.trace import Trace
 from tests.builder import HOST, TraceBuilder
@@ -193,7 +192,7 @@ def test_a_report_of_before_has_no_step_time_to_compare(tmp_path: Path) -> None:
     row = compare(old, this, top=5).changes.row("step_time")
     assert row is not None
     assert row.verdict == "not-comparable"
-    assert document(report)["steps"][0]["time_ns"] == 1000 * US
+    assert report.as_json()["steps"][0]["time_ns"] == 1000 * US
 
 
 def test_a_range_has_no_steps(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from analyze.compare import Subject, subject_of
 from analyze.report import Report, build_report
-from analyze.report.compare import Subject, subject_of
-from analyze.report.to_json import document
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -51,5 +50,5 @@ def subject(builder: TraceBuilder, path: Path) -> Subject:
 
 def edited(made: Report, path: Path, **keys: Any) -> Path:
     """The JSON report with some keys replaced."""
-    path.write_text(json.dumps({**document(made), **keys}, default=str))
+    path.write_text(json.dumps({**made.as_json(), **keys}, default=str))
     return path

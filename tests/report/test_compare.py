@@ -15,14 +15,14 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
+from analyze.compare import Comparison, Subject, compare, labels_of, line_up, read_subject, subject_of
+from analyze.compare.changes import find_changes
+from analyze.compare.pair import SAME
+from analyze.compare.schemas import lineup_schema, pair_schema
+from analyze.compare.subject import Judged
+from analyze.compare.wording import change_text, ratio_text, side_by_side
 from analyze.errors import NotAReportError, NotComparableError
 from analyze.report import Report, build_report, render
-from analyze.report.compare import Comparison, Subject, compare, labels_of, line_up, read_subject, subject_of
-from analyze.report.compare.changes import find_changes
-from analyze.report.compare.documents import lineup_schema, pair_schema
-from analyze.report.compare.pair import SAME
-from analyze.report.compare.subject import Judged
-from analyze.report.compare.wording import change_text, ratio_text, side_by_side
 from analyze.report.redact import redacted
 from analyze.report.to_terminal import render as to_terminal
 from analyze.trace import Trace

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.report.compare.judge import RANK_LEVEL, Verdict, judge, mann_whitney, middle
+from analyze.compare.judge import RANK_LEVEL, Verdict, judge, mann_whitney, middle
 
 
 @pytest.mark.parametrize(

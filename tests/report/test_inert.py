@@ -16,13 +16,14 @@ import pyte
 import pytest
 from markdown_it import MarkdownIt
 
+from analyze.compare import compare, line_up, read_subject, subject_of
+from analyze.compare.gates import parse_gate
+from analyze.compare.judged import judged_report
+from analyze.compare.junit import render as junit
 from analyze.errors import GpuledgerError
 from analyze.findings import RULES
 from analyze.report import Report, build_report, render
 from analyze.report.brief import brief
-from analyze.report.compare import compare, line_up, read_subject, subject_of
-from analyze.report.gates import judged_report, parse_gate
-from analyze.report.junit import render as junit
 from analyze.report.snapshot import build_snapshot_report
 from analyze.report.to_terminal import render as to_terminal
 from analyze.snapshot import Snapshot, recorded_beside

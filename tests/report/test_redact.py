@@ -13,15 +13,16 @@ import polars as pl
 import pytest
 
 from analyze import schema
+from analyze.compare import compare, line_up, read_subject, subject_of
+from analyze.compare.gates import parse_gate
+from analyze.compare.judged import judged_report
+from analyze.compare.junit import render as junit
+from analyze.compare.redacted import redacted_subject
 from analyze.report import Report, build_report, render
 from analyze.report.brief import brief
-from analyze.report.compare import compare, line_up, read_subject, subject_of
-from analyze.report.gates import judged_report, parse_gate
-from analyze.report.junit import render as junit
 from analyze.report.redact import Redaction, redacted
 from analyze.report.redact.paths import cut_paths
 from analyze.report.redact.snapshots import redacted_snapshot
-from analyze.report.redact.subjects import redacted_subject
 from analyze.report.redact.traces import columns, redacted_trace
 from analyze.report.snapshot import build_snapshot_report
 from analyze.snapshot import Snapshot

@@ -13,9 +13,8 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
+from analyze.compare.json_schema import json_schema
 from analyze.report import Report, build_report, render
-from analyze.report.json_schema import json_schema
-from analyze.report.to_json import document
 from analyze.report.to_markdown import escape
 from analyze.report.to_markdown import render as to_markdown
 from analyze.report.to_terminal import render as to_terminal
@@ -144,7 +143,7 @@ def test_every_percent_names_its_whole(sample: Report) -> None:
 
 
 def test_json_holds_the_required_keys(sample: Report) -> None:
-    found: dict[str, Any] = document(sample)
+    found: dict[str, Any] = sample.as_json()
     assert set(found["launches"]) >= {
         "calls", "linked", "unlinked", "latency_ns", "queue_time_ns", "max_queue_depth", "skewed",
     }  # fmt: skip

@@ -16,11 +16,10 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from analyze.blocks import Kind, Series
+from analyze.compare.snapshots import compare_snapshots
 from analyze.report import build_report, render
-from analyze.report.comparison import compare_snapshots
 from analyze.report.redact import redacted, shorten_paths
-from analyze.report.snapshot import build_snapshot_report
-from analyze.report.snapshot_json import snapshot_document, snapshot_schema
+from analyze.report.snapshot import build_snapshot_report, snapshot_schema
 from analyze.report.text import sparkline, to_ascii
 from analyze.report.to_terminal import render as to_terminal
 from analyze.snapshot import Snapshot
@@ -286,5 +285,5 @@ def test_document_of_several_devices(tmp_path: Path) -> None:
     other = busy()
     other.device = 2
     report = build_snapshot_report(Snapshot.load(write_pickle(snapshot(busy(), other), tmp_path / "s.pickle")))
-    assert [d["id"] for d in snapshot_document(report)["devices"]] == [0, 2]
+    assert [d["id"] for d in report.as_json()["devices"]] == [0, 2]
     assert "Devices" in render(report, "terminal")

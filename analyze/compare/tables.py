@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
-from analyze.report.compare.changes import Change, Changes
-from analyze.report.compare.judge import RANGE_STEPS, VERDICTS
-from analyze.report.compare.structure import FindingChanges, PrecisionChange, Structure, TimeChange
-from analyze.report.compare.wording import change_text, side_by_side, signed_duration
+from analyze.compare.changes import Change, Changes
+from analyze.compare.judge import RANGE_STEPS, VERDICTS
+from analyze.compare.structure import FindingChanges, PrecisionChange, Structure, TimeChange
+from analyze.compare.wording import change_text, side_by_side, signed_duration
 from analyze.units import duration, plural
 
 _SMALL = 0.0005  # of the window on both sides: rows below it stay in JSON

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from analyze.errors import UnreadableError
-from analyze.report.report import TOOL
+from analyze.report.about import TOOL
 from analyze.trace.stream import head, is_stream
 
 LIMIT_BYTES = 1 << 26  # the largest report seen has 2 MB; a file beyond this is a trace or no report

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from analyze.compare.judge import middle
+from analyze.compare.subject import MemoryPeak, Subject
 from analyze.findings import State, window_states
 from analyze.findings.states import SPLIT, STATES
 from analyze.kernels.categories import LABELS, WITH_PRECISION
 from analyze.metrics.step_ledgers import StepLedger
-from analyze.report.compare.judge import middle
-from analyze.report.compare.subject import MemoryPeak, Subject
 
 _POLARITY = {"computation": "higher"}  # of shares: the more of the window computes, the better
 

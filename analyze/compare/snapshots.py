@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from analyze.blocks import Block, Column, Kind, Page, Section, Table
 from analyze.notes import Notice
-from analyze.report.build import program_version
-from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
+from analyze.report.plain import plain, plain_section
 from analyze.report.snapshot import SnapshotInfo, exact, snapshot_info
+from analyze.report.snapshot_sections import DEFINITIONS
 from analyze.settings import Definitions
 from analyze.snapshot import DeviceComparison, Difference, Snapshot, compare_devices, measure_snapshot
 from analyze.units import memory
@@ -35,6 +37,18 @@ class SnapshotComparison:
     b: SnapshotInfo
     devices: tuple[DeviceComparison, ...]
     page: Page
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison by key."""
+        return {
+            **made_by(self.version),
+            "a": plain(self.a),
+            "b": plain(self.b),
+            "devices": plain(self.devices),
+            "definitions": DEFINITIONS,
+            "notices": plain(self.page.notices),
+            "sections": [plain_section(section) for section in self.page.sections],
+        }
 
 
 def compare_snapshots(a: Snapshot, b: Snapshot, *, definitions: Definitions | None = None) -> SnapshotComparison:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from analyze.compare.subject import Recording, Subject
 from analyze.errors import NotComparableError
 from analyze.notes import Notice
-from analyze.report.compare.subject import Recording, Subject
 from analyze.report.text import shorten
 from analyze.units import percent
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analyze.report.compare.subject import OpRate, Subject
+from analyze.compare.subject import OpRate, Subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import re
 from dataclasses import fields, replace
 from typing import TypeVar
 
+from analyze.compare.subject import Judged, MemoryPeak, OpRate, Recording, Source, Subject
 from analyze.findings import RULES, STATES
 from analyze.kernels.categories import NAMES
 from analyze.metrics.step_ledgers import Ledger, StepLedger
 from analyze.palette import VERDICTS
-from analyze.report.compare.subject import Judged, MemoryPeak, OpRate, Recording, Source, Subject
 from analyze.report.metric_names import METRICS
 from analyze.report.redact.policy import Redaction
 from analyze.report.report import Metric

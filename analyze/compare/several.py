@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from analyze.blocks import Column, Kind, Page, Section, Table
+from analyze.compare.agree import check_definitions, find_notices
+from analyze.compare.changes import Side, side
+from analyze.compare.figures import Figure, figures_of
+from analyze.compare.judge import Verdict, judge
+from analyze.compare.pair import RULE
+from analyze.compare.subject import Subject
+from analyze.compare.wording import ratio_text, side_by_side
 from analyze.errors import NotComparableError
 from analyze.notes import Notice
-from analyze.report.build import program_version
-from analyze.report.compare.agree import check_definitions, find_notices
-from analyze.report.compare.changes import Side, side
-from analyze.report.compare.figures import Figure, figures_of
-from analyze.report.compare.judge import Verdict, judge
-from analyze.report.compare.pair import RULE
-from analyze.report.compare.subject import Subject
-from analyze.report.compare.wording import ratio_text, side_by_side
-from analyze.report.report import SCHEMA_VERSION, TOOL
+from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
+from analyze.report.plain import plain, plain_section
 from analyze.units import plural
 
 MOST = 5  # columns of numbers that eighty columns of text hold beside a name
@@ -70,6 +71,17 @@ class Lineup:
     rows: tuple[Row, ...]
     notices: tuple[Notice, ...]
     page: Page
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures by the keys of their contract, `lineup_schema`."""
+        return {
+            **made_by(self.version),
+            "sections": [plain_section(section) for section in self.page.sections],
+            "inputs": plain(self.sides),
+            "per_step": self.per_step,
+            "rows": plain(self.rows),
+            "notices": plain(self.notices),
+        }
 
 
 def line_up(subjects: Sequence[Subject], labels: Sequence[str]) -> Lineup:

@@ -13,8 +13,9 @@ import msgspec
 from analyze.errors import NotAReportError
 from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
-from analyze.report.compare.stored import read_stored
-from analyze.report.report import SCHEMA_VERSION, Metric, Report
+from analyze.report.about import SCHEMA_VERSION
+from analyze.report.report import Metric, Report
+from analyze.report.stored import read_stored
 from analyze.trace.stream import name_of
 
 _VERSION = re.compile(r"\d{1,9}\.\d{1,9}")
@@ -200,9 +201,7 @@ class Subject:
 
 def subject_of(report: Report) -> Subject:
     """What a comparison needs of a report."""
-    from analyze.report.to_json import document
-
-    return msgspec.convert(document(report), Subject)
+    return msgspec.convert(report.as_json(), Subject)
 
 
 def read_subject(path: str | Path) -> Subject | None:

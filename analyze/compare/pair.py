@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from analyze.blocks import Page, Section, Table
-from analyze.report.build import program_version
-from analyze.report.compare.changes import Change, Changes, Side, Spread, find_changes
-from analyze.report.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
-from analyze.report.compare.subject import Subject, subject_of
-from analyze.report.compare.tables import basis, sections
-from analyze.report.compare.wording import change_text, side_by_side
-from analyze.report.report import SCHEMA_VERSION, TOOL, Report
+from analyze.compare.changes import Change, Changes, Side, Spread, find_changes
+from analyze.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
+from analyze.compare.subject import Subject, subject_of
+from analyze.compare.tables import basis, sections
+from analyze.compare.wording import change_text, side_by_side
+from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
+from analyze.report.plain import plain, plain_section
+from analyze.report.report import Report
 from analyze.report.text import shorten
 from analyze.units import duration, plural
 
@@ -44,6 +46,16 @@ class Comparison:
     version: str
     changes: Changes
     page: Page
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison by the keys of its contract, `pair_schema`."""
+        page = self.page
+        return {
+            **made_by(self.version),
+            "sections": [plain_section(section) for section in page.sections],
+            **plain(self.changes),
+            "verdict": {"id": page.verdict, "headline": page.headline, "sentence": page.sentences[0]},
+        }
 
 
 def compare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from analyze.blocks import Breakdown
+from analyze.compare.gates import GateResult
 from analyze.findings import Finding, Hidden, Saving, Unmeasured, Verdict
 from analyze.metrics import Category, DeviceTime, Gap, HostSide, Launches, Stalls, Step
 from analyze.metrics.fusion import Fusion
@@ -19,10 +20,9 @@ from analyze.metrics.step_ledgers import StepLedger
 from analyze.metrics.trust import Trust
 from analyze.metrics.work import Kernel
 from analyze.notes import Notice, NotMeasured
-from analyze.report.gates import GateResult
+from analyze.report.measured import MEASURED
 from analyze.report.plain import contract
 from analyze.report.report import Metric, TraceInfo
-from analyze.report.to_json import MEASURED
 from analyze.settings import Definitions
 
 

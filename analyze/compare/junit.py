@@ -4,37 +4,39 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from analyze.compare.judged import JudgedReport
 from analyze.inert import printable
+from analyze.report.about import SCHEMA_VERSION, TOOL
 from analyze.report.files import write_text
-from analyze.report.report import SCHEMA_VERSION, TOOL, Report
 
 
-def render(report: Report) -> str:
+def render(judged: JudgedReport) -> str:
     """One test case per gate; a gate that could not be judged is an error, one that failed a failure."""
-    counts = {word: sum(gate.outcome == word for gate in report.gates) for word in ("failed", "not-judged")}
+    counts = {word: sum(gate.outcome == word for gate in judged.gates) for word in ("failed", "not-judged")}
     suite = Element(
         "testsuite",
         name=f"{TOOL} gates",
-        tests=str(len(report.gates)),
+        tests=str(len(judged.gates)),
         failures=str(counts["failed"]),
         errors=str(counts["not-judged"]),
     )
-    for gate in report.gates:
-        case = SubElement(suite, "testcase", classname=printable(report.trace.name), name=printable(gate.expression))
+    name = printable(judged.report.trace.name)
+    for gate in judged.gates:
+        case = SubElement(suite, "testcase", classname=name, name=printable(gate.expression))
         if gate.outcome != "passed":
             kind = "failure" if gate.outcome == "failed" else "error"
             SubElement(case, kind, message=printable(gate.text)).text = printable(gate.text)
     whole = Element("testsuites")
     whole.append(suite)
     indent(whole)
-    made_by = f"<!-- {TOOL} {printable(report.version)}, report schema {SCHEMA_VERSION} -->"
+    made_by = f"<!-- {TOOL} {printable(judged.report.version)}, report schema {SCHEMA_VERSION} -->"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(whole, encoding="unicode")}\n{made_by}\n'
 
 
-def write_junit(report: Report, path: str, *, force: bool = False) -> None:
+def write_junit(judged: JudgedReport, path: str, *, force: bool = False) -> None:
     """Write the gates of a report.
 
     Raises:
         OutputError: somebody else's file, or no way to write there.
     """
-    write_text(render(report), path, force=force)
+    write_text(render(judged), path, force=force)

@@ -7,15 +7,14 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analyze.errors import GateError
 from analyze.report.metric_names import METRICS, Named
 
 if TYPE_CHECKING:
-    from analyze.report.compare import Comparison, Subject
-    from analyze.report.report import Report
+    from analyze.compare import Comparison, Subject
 
 Outcome = Literal["passed", "failed", "not-judged"]
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -130,31 +129,6 @@ def _check_unit(gate: Gate, metric: Named) -> None:
         )
 
 
-def judged_report(report: Report, before: Subject | None, gates: tuple[Gate, ...], *, top: int) -> Report:
-    """A report with its comparison and its gates judged, in its page too.
-
-    Args:
-        report: on the run.
-        before: the baseline, None without one.
-        gates: to judge.
-        top: how many differences the comparison lists.
-
-    Raises:
-        GateError: a gate names a rule that there is not.
-        NotComparableError: the baseline's figures mean something else.
-    """
-    if before is None and not gates:
-        return report
-    from analyze.report.compare import beside, compare, subject_of
-
-    this = subject_of(report)
-    comparison = compare(before, this, top=top) if before else None
-    results = tuple(judge_gate(gate, this, before, comparison) for gate in gates)
-    page = beside(report.page, comparison) if comparison else report.page
-    page = replace(page, gates=tuple(result.line for result in results))
-    return replace(report, comparison=comparison, gates=results, page=page)
-
-
 def judge_gate(gate: Gate, this: Subject, before: Subject | None, comparison: Comparison | None = None) -> GateResult:
     """Whether a report passes a gate.
 
@@ -235,7 +209,7 @@ def _judge_change(gate: Gate, a: float | None, b: float | None, of: str) -> tupl
 
 
 def _from_to(unit: str, a: float, b: float) -> str:
-    from analyze.report.compare.wording import side_by_side
+    from analyze.compare.wording import side_by_side
 
     first, second = side_by_side(unit, (a, b))
     return f"{first} to {second}"

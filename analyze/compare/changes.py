@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analyze.compare.agree import check_definitions, find_notices
+from analyze.compare.figures import Figure, Figures, figures_of
+from analyze.compare.judge import Verdict, judge
+from analyze.compare.structure import Structure, find_structure
+from analyze.compare.subject import Subject
 from analyze.notes import Notice
-from analyze.report.compare.agree import check_definitions, find_notices
-from analyze.report.compare.figures import Figure, Figures, figures_of
-from analyze.report.compare.judge import Verdict, judge
-from analyze.report.compare.structure import Structure, find_structure
-from analyze.report.compare.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
