@@ -10,7 +10,7 @@ import pytest
 
 from analyze.compare import Subject, compare
 from analyze.compare.gates import GateResult, judge_gate, parse_gate
-from analyze.compare.judged import judged_report
+from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
 from analyze.compare.subject import Judged
 from analyze.errors import GateError
@@ -180,13 +180,14 @@ def test_junit_is_xml_whatever_names_hold(tmp_path: Path) -> None:
         GateResult("idle_share > 1%", "failed", NASTY), GateResult("a", "passed", "b"),
         GateResult("memory_peak > 1 GiB", "not-judged", "not measured"),
     )  # fmt: skip
-    (suite,) = ET.fromstring(junit(replace(made, gates=results)))
+    judged = JudgedReport(made, None, results, made.page)
+    (suite,) = ET.fromstring(junit(judged))
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     failed, passed, unjudged = suite
     assert "<script>" in str(failed[0].get("message")), "as text, escaped"
     assert (failed[0].tag, len(passed), unjudged[0].tag) == ("failure", 0, "error")
-    assert "\x1b" not in junit(replace(made, gates=results))
-    assert len(ET.fromstring(junit(made))[0]) == 0
+    assert "\x1b" not in junit(judged)
+    assert len(ET.fromstring(junit(judged_report(made, None, (), top=10)))[0]) == 0
 
 
 def test_without_a_device_nothing_passes_in_silence(tmp_path: Path) -> None:

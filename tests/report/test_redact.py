@@ -15,10 +15,10 @@ import pytest
 from analyze import schema
 from analyze.compare import compare, line_up, read_subject, subject_of
 from analyze.compare.gates import parse_gate
-from analyze.compare.judged import judged_report
+from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
 from analyze.compare.redacted import redacted_subject
-from analyze.report import Report, build_report, render
+from analyze.report import build_report, render
 from analyze.report.brief import brief
 from analyze.report.redact import Redaction, redacted
 from analyze.report.redact.paths import cut_paths
@@ -81,7 +81,7 @@ def secret_trace(secret: str, function: str = "run") -> TraceBuilder:
 def outputs(report: Any) -> dict[str, str]:
     found = {form: render(report, form) for form in FORMATS}
     found["brief"] = brief(report)
-    if isinstance(report, Report):
+    if isinstance(report, JudgedReport):
         found["junit"] = junit(report)
     return found
 
