@@ -69,7 +69,7 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
         ),
     )
     if share >= definitions.headline_share:
-        rule = f"{first.name} has {of_whole[first.id]} of the {whole}, at least "
+        rule = f"{first.name} has {of_whole[first.id]} of the {whole}; a headline needs "
         return Verdict(first.verdict, share, sentences, rule + percent(definitions.headline_share))
     if doubted:
         return Verdict(

@@ -128,9 +128,26 @@ def first_use(bench: Bench) -> Scenario | None:
     rows = bench.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
     gone = {t: spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
     gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
-    outermost = _outermost(rows)
-    found = _of_rows(bench, gone, outermost)
-    return replace(found, origin=first_use_origin(bench, outermost)) if found else None
+    told = _in_window(bench, _once(rows))
+    found = _of_rows(bench, gone, told)
+    return replace(found, origin=first_use_origin(bench, told)) if found else None
+
+
+def _once(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that lie in no other one: those of no thread also in none of any thread, as module loads in a launch."""
+    threads = _outermost(rows.filter(~pl.col("anywhere")))
+    anywhere = _outermost(rows.filter("anywhere"))
+    start, dur = anywhere["start_ns"].to_numpy(), anywhere["dur_ns"].to_numpy()
+    covered = pl.Series(spans(threads).covered_within(start, start + dur), dtype=pl.Int64)
+    return pl.concat([threads, anywhere.filter(covered < anywhere["dur_ns"])])
+
+
+def _in_window(bench: Bench, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows without what lies before the first activity, where the window has not begun."""
+    first = bench.schedule.activities["start_ns"].min()
+    start = pl.max_horizontal("start_ns", pl.lit(first, pl.Int64))
+    clipped = rows.with_columns(start_ns=start, dur_ns=pl.col("start_ns") + pl.col("dur_ns") - start)
+    return clipped.filter(pl.col("dur_ns") > 0)
 
 
 def profiler_time(bench: Bench) -> Scenario | None:

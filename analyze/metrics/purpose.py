@@ -179,7 +179,10 @@ def _fused(purpose: Purpose) -> Iterator[Stat]:
     """Attention: fused by kernel beside all that serves it."""
     attention = next((g for g in purpose.groups if g.group == "attention" and (g.by_op or g.by_kernel)), None)
     if attention is not None:
-        text = f"of activity time {percent(attention.by_kernel)} by fused kernels, {percent(attention.by_op)} by op"
+        text = (
+            f"Attention takes {percent(attention.by_op)} of activity time; fused attention kernels take "
+            f"{percent(attention.by_kernel)}"
+        )
         yield Stat("Attn", text, brief=attention.by_op - attention.by_kernel > _UNFUSED)
 
 

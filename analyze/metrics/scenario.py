@@ -15,7 +15,7 @@ from analyze.metrics.causes import Delays
 from analyze.metrics.dispatch import Dispatch, dispatch_of
 from analyze.metrics.sdpa import MathAttention
 from analyze.settings import Definitions
-from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, union
+from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, spans, subtract, union
 from analyze.timeline.calls import OP
 from analyze.timeline.intervals import Int64
 from analyze.timeline.schedule import NONE
@@ -220,17 +220,22 @@ class Bench:
         return Change(durations=dict(zip(rows["at"].to_list(), new.tolist(), strict=True)))
 
     def without(self, rows: pl.DataFrame) -> Change:
-        """Activities gone, with the gap before each and the ops that launched nothing else."""
+        """Activities gone, with the gap before each and the ops that launched nothing else.
+
+        First use inside those ops stays: what takes their place loads its own modules.
+        """
         change = self.shortened(rows) | Change(gaps=dict.fromkeys(rows["at"].to_list(), 0))
         tree = self.work.tree
         all_of, gone_of = (_launched(r["call"], len(tree)) for r in (self.work.work, rows))
         gone = tree.subtree_sum(gone_of)
         idle = np.flatnonzero((tree.kind == OP) & (gone > 0) & (gone == tree.subtree_sum(all_of)))
         calls = tree.calls[idle]
-        spans = calls.partition_by("thread", as_dict=True)
-        return change | self.host_change(
-            {int(key[0]): union(part["start_ns"].to_numpy(), part["end_ns"].to_numpy()) for key, part in spans.items()}
-        )
+        first_use = spans(self.delays.first_use)
+        by_thread = {
+            int(key[0]): subtract(union(part["start_ns"].to_numpy(), part["end_ns"].to_numpy()), first_use)
+            for key, part in calls.partition_by("thread", as_dict=True).items()
+        }
+        return change | self.host_change(by_thread)
 
 
 Builder = Callable[[Bench], Scenario | None]

@@ -95,5 +95,5 @@ def test_products_on_a_gpu_whose_peaks_are_not_known(measures: Measures, rule: s
 def test_misaligned_gemm(measures: Measures, count: int, sizes: tuple[int, ...]) -> None:
     worst = Unaligned("aten::mm", "[[7,30522],[30522,8]]" * 50, sizes, count, HUGE)
     found = remark(replace(measures, alignment=Alignment(count, HUGE, 1.0, (worst,))), "misaligned-gemm")
-    assert ("no multiples of 8" in found.seen) is bool(sizes)
+    assert ("not multiples of 8" in found.seen) is bool(sizes)
     assert found.change.startswith("pad ")

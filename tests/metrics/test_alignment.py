@@ -94,7 +94,7 @@ def test_the_sizes_are_named_and_no_saving_is(tmp_path: Path) -> None:
     assert (finding.saving, finding.severity) == (None, "medium")
     assert finding.seen == (
         "2 half-precision GEMM kernels for unaligned operands: 20.0 µs, 66.7% of activity time. "
-        "Most of it multiplies sizes that are no multiples of 8: 5,185."
+        "Most of it multiplies sizes that are not multiples of 8: 5,185."
     )
     assert finding.change == "pad 5,185 to a multiple of 8 (the shapes are listed)"
     assert finding.evidence[0].rows == (("aten::bmm", "[[2,5185,64],[2,64,5185]]", "5185", 2, 20_000),)

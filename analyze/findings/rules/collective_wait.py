@@ -18,8 +18,9 @@ def check(case: Case) -> Outcome:
     if isinstance(cost, Passed | Unmeasured):
         return cost
     seen = (
-        f"{plural(cost.scenario.count, 'collective')} beyond the time of the same one in its shortest step: "
-        f"{duration(cost.scenario.time_ns)} in all. Another rank came later."
+        f"{plural(cost.scenario.count, 'collective takes', 'collectives take')} longer than the same one in its "
+        f"shortest step: {duration(cost.scenario.time_ns)} more in all. Another rank came later, or the transfer was "
+        "slower."
     )
     return case.finding(RULE, cost, "Collectives wait for slower ranks", seen)
 

@@ -14,11 +14,11 @@ def tell(case: Case, cost: Cost) -> Finding:
     anew = case.device.causes.get("sync_ns", 0)
     idle_ns = anew + next(state.ns for state in window_states(case.device) if state.id == "launch-bound")
     launches = case.measures.launches
-    per_launch = case.device.window_ns // max(launches.calls, 1)
+    late_ns = idle_ns // max(launches.calls, 1)
     seen = (
         f"The GPU idles for {percent(case.share(idle_ns))} of the window while the host prepares and launches work: "
-        f"{plural(launches.calls, 'launch', 'launches')}, one every {duration(per_launch)}, of work that takes "
-        f"{duration(case.device.activity_sum_ns // max(case.device.activities, 1))} on average."
+        f"{plural(launches.calls, 'launch comes', 'launches come')} {duration(late_ns)} late on average, for work that "
+        f"takes {duration(case.device.activity_sum_ns // max(case.device.activities, 1))}."
     )
     title = f"Host too slow for {plural(launches.calls, 'launch', 'launches')}"
     return case.finding(RULE, cost, title, seen, change=launch_change(RULE.fix, cost.scenario.dispatch))

@@ -28,7 +28,7 @@ def check(case: Case) -> Outcome:
     change = ""
     if worst.sizes:
         sizes = " and ".join(f"{size:,}" for size in worst.sizes)
-        seen += f" Most of it multiplies sizes that are no multiples of 8: {sizes}."
+        seen += f" Most of it multiplies sizes that are not multiples of 8: {sizes}."
         change = f"pad {sizes} to a multiple of 8 (the shapes are listed)"
     level: Severity = "medium" if found.share >= _MUCH else "low"
     outcome = case.remark(RULE, "Half-precision GEMMs have unaligned sizes", seen, level, change=change)
@@ -42,7 +42,7 @@ def _shapes(found: Alignment) -> tuple[Table, ...]:
             columns=(
                 Column("op", Kind.CODE),
                 Column("input shapes", Kind.CODE),
-                Column("no multiples of 8", Kind.TEXT),
+                Column("not multiples of 8", Kind.TEXT),
                 Column("kernels", Kind.COUNT),
                 Column("time", Kind.TIME),
             ),

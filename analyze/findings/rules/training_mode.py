@@ -36,7 +36,8 @@ def _without_backward(case: Case) -> Outcome:
         return case.remark(RULE, "Batch normalization runs in training mode", seen, "low")
     if symptoms.graph_ops > case.limit(RULE) * symptoms.ops:
         seen = (
-            f"{symptoms.graph_ops:,} of {plural(symptoms.ops, 'op')} with a graph for a backward pass that never runs."
+            f"{symptoms.graph_ops:,} of {plural(symptoms.ops, 'op')} record a graph for a backward pass that is not in "
+            "the file."
         )
         return case.remark(RULE, "Autograd graph recorded without backward", seen, "low")
     return Passed(RULE.id, "no dropout, no batch statistics, no graph")

@@ -16,9 +16,14 @@ def tell(case: Case, cost: Cost) -> Finding:
     worst = cost.scenario.places[0]
     if cost.scenario.origin:
         return _compiles(case, cost)
-    what = plural(cost.scenario.count, "call, module load or compilation of first use", _MANY)
-    seen = f"{what}: {duration(cost.scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
-    return case.finding(RULE, cost, f"Warm-up is in the window: {culprit(worst.name)}", seen)
+    what = plural(cost.scenario.count, "call")
+    inside = f" inside {worst.where}" if worst.where else ""
+    seen = (
+        f"{what} of first use (module loads, compilation, memory from the driver): {duration(cost.scenario.time_ns)} "
+        f"of host time, {duration(worst.time_ns)} of it in {worst.name}{inside}."
+    )
+    name = worst.name if worst.name.endswith("Loading") else culprit(worst.name)
+    return case.finding(RULE, cost, f"Warm-up is in the window: {name}", seen)
 
 
 def _compiles(case: Case, cost: Cost) -> Finding:
@@ -40,7 +45,6 @@ _STOP = (
     "warm-up steps before recording"
 )
 _ONCE = "All shapes have been met after that: then it happens once, and only the recording is slower."
-_MANY = "calls, module loads or compilations of first use"
 
 RULE = Rule(
     id="warm-up",
