@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from analyze.findings import RULES, Rule
+from analyze.report.findings_page import findings_page
+from tests.golden import FINDINGS
+
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "analyze" / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
@@ -38,3 +42,16 @@ def test_the_readme_stays_short_and_leads_to_every_page() -> None:
 def test_no_definition_has_two_names() -> None:
     headings = _HEADING.findall((ROOT / "analyze" / "docs" / "definitions.md").read_text(encoding="utf-8"))
     assert len(headings) == len({heading.lower() for heading in headings})
+
+
+def test_the_page_of_findings_is_that_of_the_rules() -> None:
+    assert FINDINGS.read_text(encoding="utf-8") == findings_page(), "python -m tests.golden writes it again"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_the_code_of_a_rule_is_code(rule: Rule) -> None:
+    """Python that compiles, or a command; and the change changes something."""
+    assert rule.code_before != rule.code_after
+    for code in (rule.code_before, rule.code_after):
+        if not code.startswith(("capture ", "analyze ", "torchrun ", "sudo ")):
+            compile(code, rule.id, "exec")

@@ -36,6 +36,8 @@ class Rule:
         unless: when it does not apply.
         measured: how the cost is measured and the saving estimated, and what that ignores.
         link: documentation of what to change.
+        code_before: what costs, as a few lines of code or a command.
+        code_after: the same, changed.
         tell: the finding of a cost that is worth telling.
         check: from a case to an outcome, in place of `tell` where a rule asks for more than the cost.
         costs: the what-ifs (`metrics.savings.BUILDERS`) whose removal is its saving.
@@ -57,6 +59,8 @@ class Rule:
     unless: str
     measured: str
     link: str
+    code_before: str
+    code_after: str
     tell: Callable[[Case, Cost], Finding] | None = None
     check: Callable[[Case], Outcome] | None = None
     of: str = "window"

@@ -76,7 +76,7 @@ def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None)
         return _page("verdict: Where does the window go?", _verdict(), width)
     rule = next((rule for rule in RULES if rule.id == name), None)
     if rule is not None:
-        return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width)
+        return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width) + _example(rule)
     term = find_term(name)
     if term is None:
         close = difflib.get_close_matches(name, [*(rule.id for rule in RULES), _VERDICT, *words()], n=1, cutoff=0.5)
@@ -119,6 +119,13 @@ def _sections(rule: Rule, limits: Mapping[str, float] | None) -> Iterator[tuple[
     yield "More", rule.link
     share = _limit(rule, limits)
     yield "Limit", f"{rule.of}." if share is None else f"{percent(share)} of the {rule.of}."
+
+
+def _example(rule: Rule) -> str:
+    lines = []
+    for heading, code in (("Before", rule.code_before), ("After", rule.code_after)):
+        lines += ["", heading, *(f"{_INDENT}{line}".rstrip() for line in code.split("\n"))]
+    return "\n".join((*lines, ""))
 
 
 def _limit(rule: Rule, limits: Mapping[str, float] | None) -> float | None:

@@ -10,6 +10,7 @@ from analyze.trace import Trace
 
 GOLDEN = Path(__file__).parent
 ROOT = GOLDEN.parents[1]
+FINDINGS = ROOT / "analyze" / "docs" / "findings.md"
 SAMPLES = sorted((ROOT / "sample_traces").glob("*.json.gz"))
 EXTENSIONS = {"terminal": ".txt", "md": ".md", "json": ".json"}
 

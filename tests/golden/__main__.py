@@ -6,7 +6,8 @@ import json
 
 from analyze.compare.json_schema import json_schema
 from analyze.report import render
-from tests.golden import EXTENSIONS, GOLDEN, SAMPLES, golden_report
+from analyze.report.findings_page import findings_page
+from tests.golden import EXTENSIONS, FINDINGS, GOLDEN, SAMPLES, golden_report
 
 for path in SAMPLES:
     report = golden_report(path)
@@ -15,3 +16,4 @@ for path in SAMPLES:
         target.write_text(render(report, form), encoding="utf-8")
         print(target)
 (GOLDEN / "report.schema.json").write_text(json.dumps(json_schema(), indent=1, sort_keys=True) + "\n")
+FINDINGS.write_text(findings_page(), encoding="utf-8")

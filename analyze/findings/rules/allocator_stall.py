@@ -41,6 +41,13 @@ RULE = Rule(
     unless="The window holds the first iteration: the cache fills once, and the first call also makes the context.",
     measured="Replay without these calls; that cudaFree waits for the device is part of its recorded time.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    code_before="""\
+for batch in loader:
+    train_step(batch)
+    torch.cuda.empty_cache()""",
+    code_after="""\
+for batch in loader:
+    train_step(batch)""",
     tell=tell,
     idle=True,
     bound=False,

@@ -25,6 +25,13 @@ RULE = Rule(
     unless="The model is trained, and keeps its master weights in fp32.",
     measured="Replay without the kernels that change types for autocast, and the host time of the ops that cast.",
     link="https://docs.pytorch.org/docs/stable/amp.html",
+    code_before="""\
+with torch.autocast("cuda", dtype=torch.bfloat16), torch.inference_mode():
+    model(batch)""",
+    code_after="""\
+model = model.to(torch.bfloat16)
+with torch.inference_mode():
+    model(batch.to(torch.bfloat16))""",
     tell=tell,
     costs=("casts",),
 )

@@ -28,5 +28,10 @@ RULE = Rule(
     unless="The deployment runs under the same conditions.",
     measured="Clock, temperature and throttle reasons that capture read before and after; their cost is not stated.",
     link="https://docs.nvidia.com/deploy/nvidia-smi/",
+    code_before="capture --model vit_base_patch16_224",
+    code_after="""\
+sudo nvidia-smi -lgc 1410  # lock the clock
+capture --model vit_base_patch16_224
+sudo nvidia-smi -rgc""",
     check=check,
 )

@@ -35,6 +35,8 @@ RULE = Rule(
     unless="The network itself is shared and its speed varies.",
     measured="Replay with every collective as short as the same launch in its shortest step.",
     link="https://docs.pytorch.org/docs/stable/notes/ddp.html",
+    code_before="sampler = DistributedSampler(data)  # documents of any length",
+    code_after="sampler = LengthGroupedSampler(data)  # your own: equal work on every rank",
     check=check,
     costs=("collective-waits",),
 )

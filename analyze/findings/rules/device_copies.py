@@ -47,6 +47,10 @@ RULE = Rule(
     unless="The copy changes what a kernel behind it needs, as contiguous() does for one that takes no strides.",
     measured="Replay without these copies, the gaps before them and the host time of ops that launch nothing else.",
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    code_before="""\
+for i, row in enumerate(rows):
+    result[i].copy_(row)""",
+    code_after="torch.stack(rows, out=result)",
     tell=tell,
     costs=("copies-inside",),
 )

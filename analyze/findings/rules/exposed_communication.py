@@ -68,6 +68,16 @@ RULE = Rule(
         "counted by collective-latency and collective-wait."
     ),
     link="https://docs.pytorch.org/docs/stable/notes/ddp.html",
+    code_before="""\
+model = DistributedDataParallel(model)
+for batch in micro_batches:
+    loss(model, batch).backward()""",
+    code_after="""\
+model = DistributedDataParallel(model)
+for batch in micro_batches[:-1]:
+    with model.no_sync():
+        loss(model, batch).backward()
+loss(model, micro_batches[-1]).backward()""",
     check=check,
     costs=("communication",),
     after=("collective-waits", "collective-latency"),

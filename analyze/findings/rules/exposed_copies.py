@@ -36,6 +36,21 @@ RULE = Rule(
         "behind. Copies of pageable memory go as a whole: pinned they would be shorter, by how much is not recorded."
     ),
     link="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+    code_before="""\
+for batch in loader:
+    model(batch.to("cuda"))""",
+    code_after="""\
+side = torch.cuda.Stream()
+def fetch():
+    with torch.cuda.stream(side):
+        return next(batches).to("cuda", non_blocking=True)  # from pinned memory
+
+upcoming = fetch()
+for _ in range(steps):
+    torch.cuda.current_stream().wait_stream(side)
+    batch, upcoming = upcoming, fetch()
+    batch.record_stream(torch.cuda.current_stream())
+    model(batch)""",
     tell=tell,
     costs=("inbound-copies",),
 )

@@ -28,6 +28,8 @@ RULE = Rule(
     unless="The model needs full fp32 accuracy: check it. For few channels there may be no tensor-core kernel.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    code_before="torch.backends.cudnn.allow_tf32 = False",
+    code_after="torch.backends.cudnn.allow_tf32 = True",
     check=check,
     costs=("fp32-convolutions",),
 )

@@ -28,6 +28,10 @@ RULE = Rule(
     unless="The model needs full fp32 accuracy: check it. Small products are limited by memory or launches.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    code_before="output = model(batch)",
+    code_after="""\
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    output = model(batch)""",
     check=check,
     costs=("fp32-products",),
 )

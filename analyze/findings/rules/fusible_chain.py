@@ -37,6 +37,13 @@ RULE = Rule(
         "The host time of the ops that launched the others is gone too."
     ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+    code_before="""\
+def gate(x, y):
+    return torch.sigmoid(x) * y + x""",
+    code_after="""\
+@torch.compile
+def gate(x, y):
+    return torch.sigmoid(x) * y + x""",
     check=check,
     costs=("chains",),
 )

@@ -40,5 +40,13 @@ RULE = Rule(
         "or Python frame that covers half of the rest; no saving is stated, since the window does not hold it."
     ),
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    code_before="""\
+for batch in loader:
+    images = preprocess(batch)  # on the host, before the first kernel
+    model(images.cuda())""",
+    code_after="""\
+loader = DataLoader(data, collate_fn=preprocess, num_workers=4)
+for images in loader:
+    model(images.cuda())""",
     check=check,
 )

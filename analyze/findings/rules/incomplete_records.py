@@ -34,5 +34,14 @@ RULE = Rule(
     unless="The missing launches were captured into a CUDA graph: the report then says so.",
     measured="Launch calls without an activity, the end of the file, and queued work that did not start.",
     link="https://docs.pytorch.org/docs/stable/profiler.html",
+    code_before="""\
+with profile() as prof:
+    for batch in loader:
+        train_step(batch)""",
+    code_after="""\
+with profile(schedule=schedule(wait=1, warmup=3, active=3)) as prof:
+    for batch in loader:
+        train_step(batch)
+        prof.step()""",
     check=check,
 )

@@ -119,6 +119,8 @@ RULE = Rule(
         "costs more by itself is counted with the wait."
     ),
     link="https://docs.pytorch.org/docs/stable/data.html",
+    code_before="loader = DataLoader(data, batch_size=64)",
+    code_after="loader = DataLoader(data, batch_size=64, num_workers=4, persistent_workers=True)",
     tell=tell,
     idle=True,
     costs=("input", "python"),

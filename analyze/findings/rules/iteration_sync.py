@@ -31,6 +31,20 @@ RULE = Rule(
     unless="It stands there to measure: then the measured program is slower than the real one.",
     measured="Replay with these calls returning at once; what input work hides is not counted.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    code_before="""\
+for batch in loader:
+    start = time.perf_counter()
+    train_step(batch)
+    torch.cuda.synchronize()
+    times.append(time.perf_counter() - start)""",
+    code_after="""\
+start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+start.record()
+for batch in loader:
+    train_step(batch)
+end.record()
+end.synchronize()
+total_ms = start.elapsed_time(end)""",
     tell=tell,
     idle=True,
     costs=("explicit-waits",),

@@ -37,6 +37,10 @@ RULE = Rule(
         "and pauses over 1 ms stay. At most all idle time; other ranks are taken to be as they were."
     ),
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    code_before="output = model(image)",
+    code_after="""\
+model = torch.compile(model, mode="reduce-overhead")  # launches a CUDA graph
+output = model(image)""",
     tell=tell,
     idle=True,
     costs=("launches",),

@@ -29,6 +29,10 @@ RULE = Rule(
     unless="They are in channels_last already: then an op between them returns NCHW, and that op is to be found.",
     measured="Replay without these kernels and the gaps before them.",
     link="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+    code_before="model(images)",
+    code_after="""\
+model = model.to(memory_format=torch.channels_last)
+model(images.to(memory_format=torch.channels_last))""",
     tell=tell,
     costs=("layout",),
 )

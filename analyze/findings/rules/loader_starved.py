@@ -47,5 +47,7 @@ RULE = Rule(
         "thread fills by pinning memory do not count. No saving is stated: input-wait has it."
     ),
     link="https://docs.pytorch.org/docs/stable/data.html",
+    code_before="loader = DataLoader(data, num_workers=2)",
+    code_after="loader = DataLoader(data, num_workers=8, prefetch_factor=4)",
     check=check,
 )

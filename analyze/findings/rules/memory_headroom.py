@@ -33,5 +33,7 @@ RULE = Rule(
     unless="Sizes never change.",
     measured="Peak of reserved memory in the profiler's memory events against the device's total; a risk has no time.",
     link="https://docs.pytorch.org/docs/stable/torch_cuda_memory.html",
+    code_before="hidden = block(hidden)",
+    code_after="hidden = torch.utils.checkpoint.checkpoint(block, hidden, use_reentrant=False)",
     check=check,
 )

@@ -30,6 +30,14 @@ RULE = Rule(
     unless="The source buffer is changed right after the call.",
     measured="Replay with these calls as short as an ordinary launch; that pinned copies are faster is not counted.",
     link="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+    code_before="""\
+loader = DataLoader(data)
+for batch in loader:
+    batch = batch.to("cuda")""",
+    code_after="""\
+loader = DataLoader(data, pin_memory=True)
+for batch in loader:
+    batch = batch.to("cuda", non_blocking=True)""",
     tell=tell,
     idle=True,
     bound=False,

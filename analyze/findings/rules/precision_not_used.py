@@ -34,6 +34,10 @@ RULE = Rule(
     unless="The rest is attention or fp32 by design, such as a loss.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
+    code_before="torch.backends.cuda.matmul.allow_tf32 = True",
+    code_after="""\
+torch.backends.cuda.matmul.allow_tf32 = True
+torch.backends.cudnn.allow_tf32 = True""",
     check=check,
     costs=("asked-precision",),
 )

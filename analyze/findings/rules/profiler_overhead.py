@@ -38,6 +38,8 @@ RULE = Rule(
     unless="The device is busy all the time: then the host's delay is hidden.",
     measured="Replay without the profiler's overhead rows; profiled against unprofiled time where capture has both.",
     link="https://docs.pytorch.org/docs/stable/profiler.html",
+    code_before="profile(with_stack=True, record_shapes=True, profile_memory=True)",
+    code_after="profile()  # and again with stacks, if you need to know where",
     check=check,
     idle=True,
     bound=False,

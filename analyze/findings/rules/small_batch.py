@@ -35,5 +35,7 @@ RULE = Rule(
     measured="Blocks of each grid against the device's multiprocessors; what a larger batch saves is not stated. "
     "Collectives, copies and kernels that choose their grid by the device (persistent, stream-K) do not count.",
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    code_before="loader = DataLoader(data, batch_size=1)",
+    code_after="loader = DataLoader(data, batch_size=16)",
     check=check,
 )

@@ -37,6 +37,8 @@ RULE = Rule(
         "kernels stay as long as they are."
     ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+    code_before="optimizer = torch.optim.AdamW(model.parameters(), foreach=False)",
+    code_after="optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
     check=check,
     costs=("short-kernels",),
 )

@@ -37,6 +37,15 @@ RULE = Rule(
         "launches depend on the result."
     ),
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    code_before="""\
+for batch in loader:
+    loss = train_step(batch)
+    total += loss.item()""",
+    code_after="""\
+for batch in loader:
+    loss = train_step(batch)
+    total += loss.detach()
+print(total.item())""",
     tell=tell,
     idle=True,
     costs=("waits",),

@@ -56,6 +56,11 @@ RULE = Rule(
         "that is not told apart."
     ),
     link="https://docs.pytorch.org/docs/stable/notes/autograd.html",
+    code_before="output = model(batch)",
+    code_after="""\
+model.eval()
+with torch.inference_mode():
+    output = model(batch)""",
     check=check,
     costs=("dropout",),
 )

@@ -73,6 +73,10 @@ RULE = Rule(
         "A fused kernel still computes the softmax, but no longer writes and reads the scores."
     ),
     link="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+    code_before="""\
+weights = (q @ k.transpose(-2, -1) * scale).softmax(-1)
+output = weights @ v""",
+    code_after="output = F.scaled_dot_product_attention(q, k, v, scale=scale)",
     tell=tell,
     bound=False,
     costs=("attention",),

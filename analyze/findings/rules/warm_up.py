@@ -63,6 +63,15 @@ RULE = Rule(
         "then its calls are gone too."
     ),
     link="https://docs.pytorch.org/docs/stable/profiler.html",
+    code_before="""\
+with profile() as prof:
+    model(batch)""",
+    code_after="""\
+for _ in range(3):
+    model(batch)
+torch.cuda.synchronize()
+with profile() as prof:
+    model(batch)""",
     tell=tell,
     idle=True,
     bound=False,
