@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
 from analyze.metrics.scenario import Bench, Scenario, of_activities
 from analyze.metrics.sdpa import math_calls
+from analyze.timeline.calls import NONE, OP
+from analyze.trace import matching
 
+MULTI_HEAD = "aten::_native_multi_head_attention"
+_MOST = 0.5  # of the time
 _BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
 _BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
 
@@ -21,7 +26,18 @@ def unfused_attention(bench: Bench) -> Scenario | None:
         gone = gone.clear()
     gone = pl.concat([gone, _attention_by_hand(bench.rows)]).unique("at", keep="first", maintain_order=True)
     found = of_activities(gone, bench.without(gone))
-    return found and replace(found, sdpa=math_calls(bench.trace, bench.work, gone))
+    origin = MULTI_HEAD if found and _averages_weights(bench, gone) else ""
+    return found and replace(found, sdpa=math_calls(bench.trace, bench.work, gone), origin=origin)
+
+
+def _averages_weights(bench: Bench, gone: pl.DataFrame) -> bool:
+    """Whether most of it is nn.MultiheadAttention's own op, which also sums the weights over the heads."""
+    tree = bench.work.tree
+    wanted = matching(tree.calls["name"], f"^{MULTI_HEAD}$").to_numpy() & (tree.kind == OP)
+    above = np.append(tree.nearest(wanted, bench.work.around), NONE)[gone["call"].fill_null(NONE).to_numpy()]
+    inside = gone.filter(pl.Series(above != NONE, dtype=pl.Boolean))
+    sums = (inside["category"] == "reduction").any()
+    return sums and int(inside["dur_ns"].sum()) > _MOST * int(gone["dur_ns"].sum())
 
 
 def _attention_by_hand(rows: pl.DataFrame) -> pl.DataFrame:

@@ -76,7 +76,8 @@ class Scenario:
         precision: what products would run in, where that is the change; `NOTHING_FASTER` where the GPU has nothing.
         units: the matrix units that they would run on, empty where the GPU has none or its kind is not known.
         steps: names of the steps in which it arises, in order; empty outside steps.
-        origin: what most of it comes from, where the records say: compilation, recompilation or empty_cache.
+        origin: what most of it comes from, where the records say: compilation, recompilation,
+            empty_cache, an op.
         loading: of input, how the workers of the loader are waited for; None where it is loaded on the thread itself.
         kind: of collectives, the kind with most time.
         dispatch: what of it is compiled or in a graph, None where nothing of the run is or nobody asks.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.builder import TraceBuilder
 from tests.findings.test_blame import GEMM, found, judged
 
@@ -58,3 +60,60 @@ def test_launches_are_late_by_the_idle_time_that_they_end(tmp_path: Path) -> Non
         builder.op("aten::mm", at, 95).run(GEMM, (at, 5), (at + 10, 10))
     finding = found(judged(builder, tmp_path))["launch-bound"]
     assert finding.seen.endswith("4 launches come 67.5 µs late on average, for work that takes 10.0 µs.")
+
+
+@pytest.mark.parametrize(("second", "free"), [(64, "84.0 µs"), (76, None)])
+def test_what_computation_could_still_hide(second: int, free: str | None, tmp_path: Path) -> None:
+    """A collective of 200, 10 of it beside a product of 30: 190 exposed. Free are 20 and the second product."""
+    builder = TraceBuilder().op("autograd::engine::evaluate_function: MmBackward0", 0, 9)
+    builder.op("aten::mm", 1, 7).run(GEMM, (2, 5), (10, 30))
+    builder.op("c10d::allreduce_", 12, 10).run(
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", (14, 5), (30, 200), stream=20
+    )
+    builder.op("aten::mm", 30, 10).run(GEMM, (32, 5), (230, second))
+    finding = found(judged(builder, tmp_path))["exposed-communication"]
+    assert ("no more can be hidden" in finding.seen) is (free is not None)
+    assert finding.change.startswith("exchange less" if free else "start them during the backward")
+    if free:
+        assert f"Computation without a collective beside it takes {free}: no more" in finding.seen
+
+
+@pytest.mark.parametrize(("later", "level"), [(890, "medium"), (910, "low")])
+def test_small_grids_matter_where_the_device_works(later: int, level: str, tmp_path: Path) -> None:
+    """Two kernels of 50 us on one block each, 100 of 990 or of 1,010 us: just above and just below a tenth."""
+    builder = TraceBuilder()
+    for at, number in ((0, 1), (later + 50, 2)):
+        builder.op("aten::add", at, 20).api("cudaLaunchKernel", at + 2, 5, correlation=number)
+        builder.kernel(ADD, at + 10, 50, correlation=number, grid=[1, 1, 1], block=[128, 1, 1])
+    assert found(judged(builder, tmp_path))["small-batch"].severity == level
+
+
+@pytest.mark.parametrize("averages", [True, False])
+def test_attention_of_the_module_that_returns_weights(averages: bool, tmp_path: Path) -> None:
+    """Two batched products around a softmax, in the module's own op; the weights are summed over heads, or not."""
+    builder = TraceBuilder().op("aten::_native_multi_head_attention", 0, 80)
+    softmax = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, false>(float*)"
+    total = "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, at::native::sum_functor<float> > >(int)"
+    work = [("aten::bmm", GEMM), ("aten::_softmax", softmax), ("aten::bmm", GEMM), ("aten::sum", total)]
+    for at, (op, kernel) in enumerate(work if averages else work[:3]):
+        builder.op(op, 2 + 12 * at, 10).run(kernel, (3 + 12 * at, 5), (100 + 100 * at, 100))
+    change = found(judged(builder, tmp_path))["unfused-attention"].change
+    assert ("need_weights=False" in change) is averages
+    assert ("F.scaled_dot_product_attention" in change) is not averages
+
+
+@pytest.mark.parametrize("kernel", ["kDequantizeBlockwise<__half, 512, 64, 8, 2>(float*)", ADD])
+def test_kernels_that_no_compiler_fuses(kernel: str, tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for at, (op, name) in enumerate([("aten::mm", GEMM), ("MatMul", kernel), ("aten::add", ADD), ("aten::mm", GEMM)]):
+        builder.op(op, 12 * at, 10).run(name, (2 + 12 * at, 5), (100 + 100 * at, 100))
+    change = found(judged(builder, tmp_path))["fusible-chain"].change
+    assert change.startswith("torch.compile(model)" if kernel == ADD else "no compiler fuses the bitsandbytes kernels")
+
+
+@pytest.mark.parametrize(("name", "change"), [("Optimizer.step#SGD.step", "fused=True"), ("log", "another thread")])
+def test_python_of_an_optimizer_stays_on_its_thread(name: str, change: str, tmp_path: Path) -> None:
+    """A pause of 2,000 us inside a range between two kernels."""
+    builder = TraceBuilder().op("aten::mm", 0, 20).run(GEMM, (2, 5), (10, 100)).annotation(name, 30, 2_100)
+    builder.op("aten::mm", 2_040, 20).run(GEMM, (2_042, 5), (2_050, 100))
+    assert change in found(judged(builder, tmp_path))["input-wait"].change

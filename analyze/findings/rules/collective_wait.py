@@ -22,7 +22,7 @@ def check(case: Case) -> Outcome:
         f"shortest step: {duration(cost.scenario.time_ns)} more in all. Another rank came later, or the transfer was "
         "slower."
     )
-    return case.finding(RULE, cost, "Collectives wait for slower ranks", seen)
+    return case.finding(RULE, cost, "Collectives take longer in some steps", seen)
 
 
 RULE = Rule(

@@ -28,10 +28,24 @@ def _finding(case: Case, cost: Cost) -> Finding:
     )
     trains = case.measures.symptoms.backward
     change = (_IN_TRAINING if trains else _IN_INFERENCE).get(cost.scenario.kind, "")
+    free_ns = _free_computation_ns(case)
+    if free_ns < _HARDLY * case.device.exposed_communication_ns:
+        seen += f" Computation without a collective beside it takes {duration(free_ns)}: no more can be hidden."
+        change = _LESS if trains and cost.scenario.kind == "all_reduce" else change
     finding = case.finding(RULE, cost, "Collectives are not hidden by computation", seen, change=change)
     return finding if trains else replace(finding, unless=_ELSEWHERE)
 
 
+def _free_computation_ns(case: Case) -> int:
+    """Computation that no collective runs beside yet, in nanoseconds: what could hide more of them."""
+    both = zip(case.measures.devices, case.measures.overlaps, strict=False)
+    pairs = [pair for device, overlap in both if device == case.device for pair in overlap.pairs]
+    beside = sum(p.overlapped_ns for p in pairs if (p.first, p.second) == ("computation", "communication"))
+    return case.device.computation_ns - beside
+
+
+_HARDLY = 0.5  # of exposed communication: with less computation free, overlap alone does not help
+_LESS = "exchange less: accumulate gradients under no_sync(), or a larger batch per step"
 _SPLIT = "halve the batch: exchange one half while the other is computed"
 _IN_TRAINING = {
     "all_reduce": "start them during the backward (DDP bucket_cap_mb), or accumulate gradients under no_sync()",

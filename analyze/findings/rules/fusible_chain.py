@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from analyze.findings.eager import fusing_change, unless_compiled
 from analyze.findings.finding import Finding, Outcome
 from analyze.findings.rule import Case, Cost, Rule
@@ -20,9 +22,16 @@ def _finding(case: Case, cost: Cost) -> Finding:
         f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones: "
         f"{duration(cost.scenario.time_ns)}. In a chain each kernel reads what the one before has just written."
     )
-    change = fusing_change(RULE.fix, cost.scenario.dispatch)
+    dequantizes = any(re.match(_DEQUANTIZES, place.name) for place in cost.scenario.places)
+    change = _IN_ONE_TYPE if dequantizes else fusing_change(RULE.fix, cost.scenario.dispatch)
     return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", seen, change=change)
 
+
+_DEQUANTIZES = r"(void )?kDequantizeBlockwise\b"
+_IN_ONE_TYPE = (
+    "no compiler fuses the bitsandbytes kernels among them: quantize from the type that the model computes in "
+    "(bfloat16), so that dequantized weights need no cast; torch.compile(model) for the rest"
+)
 
 RULE = Rule(
     id="fusible-chain",

@@ -34,7 +34,12 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"DataLoader work and for {percent(case.share(case.device.idle['host_other_ns']))} outside ops."
     )
     title = f"{who} on the launching thread{': ' + culprit(where) if where else ''}"
-    return case.finding(RULE, cost, title, seen, change="" if loads else _ELSEWHERE)
+    return case.finding(RULE, cost, title, seen, change="" if loads else _OPTIMIZER if _steps(where) else _ELSEWHERE)
+
+
+def _steps(where: str) -> bool:
+    """Whether a place is an optimizer's step, which cannot move to another thread."""
+    return where.startswith("Optimizer.step#")
 
 
 def _mostly(gap: Gap) -> str:
@@ -86,6 +91,7 @@ def _pause(case: Case, cost: Cost) -> Finding:
 
 
 _ELSEWHERE = "move that work to another thread or process, or launch the next step before it"
+_OPTIMIZER = "an optimizer with fused=True or foreach=True, which prepares all parameters in a few calls"
 _ELSEWHERE_UNKNOWN = "record with_stack=True to see what runs there, and move it off the launching thread"
 _LOOK = (
     "record with_stack=True to see what runs there; if it is the garbage collector, gc.freeze() after set-up, "

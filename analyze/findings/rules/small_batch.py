@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from analyze.findings.finding import Outcome, Passed, Unmeasured
+from analyze.findings.finding import Outcome, Passed, Severity, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.units import percent
 
 _MOST = 0.75  # of kernel time: above it the remark is medium
+_WORKS = 0.10  # of the window or the step: with less busy time the remark stays low
 
 
 def check(case: Case) -> Outcome:
@@ -20,7 +21,14 @@ def check(case: Case) -> Outcome:
     recorded = case.measures.recorded
     at = f" at batch size {recorded.batch_size:,}" if recorded and recorded.batch_size else ""
     seen = f"{percent(share)} of kernel time runs in kernels with fewer blocks than the GPU has multiprocessors{at}."
-    return case.remark(RULE, "Kernels do not fill the GPU", seen, "medium" if share >= _MOST else "low")
+    return case.remark(RULE, "Kernels do not fill the GPU", seen, _level(case, share))
+
+
+def _level(case: Case, share: float) -> Severity:
+    """Grids are a lesser matter where the device hardly works, in its window or in the step around it."""
+    device, lead = case.device, case.measures.lead
+    whole_ns = max(device.window_ns, lead.step_ns if lead and lead.lone else 0)
+    return "medium" if share >= _MOST and device.busy_ns >= _WORKS * whole_ns else "low"
 
 
 RULE = Rule(

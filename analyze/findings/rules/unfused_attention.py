@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
+from analyze.metrics.attention import MULTI_HEAD
 from analyze.metrics.sdpa import MATH, MathAttention
 from analyze.units import duration, percent, plural
 
@@ -21,6 +22,8 @@ def tell(case: Case, cost: Cost) -> Finding:
         "activity time, beside the products."
     )
     title = "Attention is not fused: separate softmax kernels"
+    if cost.scenario.origin == MULTI_HEAD:
+        return case.finding(RULE, cost, title, seen, change=_NO_WEIGHTS)
     called = cost.scenario.sdpa
     if called is None or called.share < _MOST:
         return case.finding(RULE, cost, title, seen)
@@ -56,6 +59,7 @@ _ASK = (
     "no sdpa_kernel(SDPBackend.MATH) around it; under sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION) a warning says what "
     "keeps that kernel out"
 )
+_NO_WEIGHTS = "need_weights=False in the call of nn.MultiheadAttention, whose averaged weights keep fused kernels out"
 _HALF = ("c10::Half", "c10::BFloat16")
 _TYPES = {"float": "fp32", "double": "fp64", "c10::Half": "fp16", "c10::BFloat16": "bf16"}
 
