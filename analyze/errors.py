@@ -6,7 +6,7 @@ from analyze.inert import lines, printable
 
 
 class GpuledgerError(Exception):
-    """An input or a wish that cannot be served.
+    """Base class for errors caused by the input or the options.
 
     Attributes:
         message: what is wrong, one sentence. Names in it are made printable.

@@ -58,7 +58,7 @@ class Guard:
             how: makes it.
 
         Raises:
-            GpuledgerError: the input or the wish cannot be served; that is no failure of a part.
+            GpuledgerError: the input or the options cannot be used; that is not a failure of a part.
             MemoryError: the next part would not fare better.
         """
         try:

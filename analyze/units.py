@@ -96,10 +96,15 @@ def nested_tenths(groups: Sequence[Sequence[int]], total_tenths: int = 1000) -> 
 
 
 def column_scale(values: Iterable[int], units: Sequence[Unit]) -> tuple[Unit, int]:
-    """Unit and decimals for a whole column: the unit in which the largest value is at least 10, one decimal."""
+    """Unit and decimals for a whole column: the unit of its largest value, three decimals for a single digit.
+
+    Seconds begin at 10: below, the smaller rows of a column would have too few digits.
+    """
     largest = max((abs(value) for value in values), default=0)
-    unit = unit_for([largest // 10], units)
-    return unit, 0 if unit.size == 1 else 1
+    unit = unit_for([largest], units)
+    if unit.symbol == "s" and largest < 10 * unit.size:
+        unit = unit_for([largest // 10], units)
+    return unit, 0 if unit.size == 1 else 3 if largest < 10 * unit.size else 1
 
 
 def tenths_text(value_tenths: int, part: int) -> str:

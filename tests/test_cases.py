@@ -282,7 +282,7 @@ def test_empty_cache_in_every_step(shared: Path) -> None:
     assert state_of(report, "allocator") == 30_400
     assert [f.id for f in report.diagnosis.findings] == ["allocator-stall"]
     assert report.verdict.sentences[1].startswith(
-        "19.0% of the window (76.0% of the idle time) is the host inside the driver"
+        "For 19.0% of the window (76.0% of the idle time), the host was inside the driver"
     )
 
 
@@ -311,7 +311,7 @@ def test_the_users_synchronisation_comes_first(shared: Path) -> None:
     assert 2_500 <= saved <= 2_602
     assert [f.id for f in report.diagnosis.findings] == ["iteration-sync"]
     assert 2_500 <= state_of(report, "sync") <= 2_602
-    assert "inside a blocking call, or launching anew" in report.verdict.sentences[1]
+    assert "inside a blocking call, or launching again" in report.verdict.sentences[1]
 
 
 def test_a_recompilation_names_its_step(shared: Path) -> None:

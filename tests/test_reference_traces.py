@@ -44,7 +44,7 @@ def test_object_detector_waits_for_its_images(shared: Path) -> None:
     text = report(shared, "h100_owlv2_large", "md")
     top = "\n".join(text.splitlines()[:10])
     assert "it idles for 47.4%" in top
-    assert "45.5% of the window (96.0% of the idle time) is the host inside DataLoader work" in top
+    assert "For 45.5% of the window (96.0% of the idle time), the host was inside DataLoader work" in top
     assert "The 4 longest gaps take 122 ms to 126 ms each" in top
     assert "zoom" in top
     assert "image_processing_owlv2.py(301): resize" in top

@@ -20,7 +20,7 @@ _NAMES = {"fail-if": "gates", "top": "top", "limits": "limits"}  # key in the fi
 
 
 def read_config(folder: Path | None = None) -> dict[str, Any]:
-    """The settings by name of the parameter that they stand for; empty without a file or a table.
+    """The settings by name of the parameter that they set; empty without a file or a table.
 
     Args:
         folder: where to look first; the working folder where None.
@@ -50,7 +50,7 @@ def _table(path: Path) -> dict[str, Any]:
             text = file.read(LIMIT_BYTES).decode()
         tool = tomllib.loads(text).get("tool", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.", "Mend it, or pass --no-config.") from error
+        raise ConfigError(f"{path} cannot be read: {error}.", "Fix it, or pass --no-config.") from error
     table = tool.get("gpuledger", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [{TABLE}] is no table.", f"Keys: {', '.join(_NAMES)}.")

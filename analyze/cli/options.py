@@ -172,7 +172,8 @@ def limit_option(command: _Command) -> _Command:
         multiple=True,
         type=LimitType(),
         envvar="ANALYZE_LIMIT",
-        help="Tell findings of RULE from SHARE on: sync-stall=2%. `analyze rules` lists the limits. Repeats.",
+        help="Report RULE only if it would save at least SHARE: sync-stall=2%. `analyze rules` lists the limits. "
+        "Repeats.",
     )(command)
 
 

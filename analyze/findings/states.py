@@ -15,7 +15,7 @@ class State:
     Attributes:
         id: stable name.
         label: row label.
-        cause: how a sentence says it: "the host inside DataLoader work".
+        cause: what happens in it, as a clause: "the host was inside DataLoader work".
         idle: the device idles in it.
         verdict: the verdict that it stands for, empty for states that enter none.
         ns: its time.
@@ -36,57 +36,69 @@ class State:
 
 
 STATES = (
-    State(id="computation", label="Computation", cause="computing", idle=False, verdict="compute-bound"),
+    State(
+        id="computation",
+        label="Computation",
+        cause="kernels other than collectives ran",
+        idle=False,
+        verdict="compute-bound",
+    ),
     State(
         id="communication",
         label="Exposed communication",
-        cause="in collectives that no computation hides",
+        cause="only collectives ran",
         idle=False,
         verdict="communication-bound",
     ),
-    State(id="copy", label="Exposed copies", cause="in copies that nothing hides", idle=False, verdict="copy-bound"),
-    State(id="input-wait", label="Idle: input wait", cause="the host inside DataLoader work", verdict="input-bound"),
+    State(id="copy", label="Exposed copies", cause="only copies ran", idle=False, verdict="copy-bound"),
+    State(
+        id="input-wait", label="Idle: input wait", cause="the host was inside DataLoader work", verdict="input-bound"
+    ),
     State(
         id="sync",
         label="Idle: sync",
-        cause="the host inside a blocking call, or launching anew behind it",
+        cause="the host was inside a blocking call, or launching again after one",
         verdict="sync-bound",
     ),
     State(
         id="launch-bound",
         label="Idle: launch-bound",
-        cause="the host preparing and launching work",
+        cause="the host was still preparing or launching work",
         verdict="launch-bound",
     ),
     State(
         id="pause",
         label="Idle: host pause",
-        cause="the host pausing for over 1 ms outside ops: Python, or not recorded",
+        cause="the host was outside ops for over 1 ms at a time: Python, or not recorded",
         verdict="host-bound",
     ),
     State(
         id="allocator",
         label="Idle: allocator",
-        cause="the host inside the driver's allocator, getting memory or giving it back",
+        cause="the host was inside the driver's allocator, getting memory or giving it back",
         verdict="allocator-bound",
     ),
     State(
         id="compilation",
         label="Idle: compilation",
-        cause="the host compiling",
+        cause="the host was compiling",
         verdict="compilation-bound",
     ),
     State(
         id="first-use",
         label="Idle: first use",
-        cause="start-up, and launch calls over 1 ms: module load or compilation",
+        cause="the host was starting up, or inside launch calls of over 1 ms (module loading, compilation)",
         verdict="first-use",
     ),
-    State(id="capture", label="Idle: graph capture", cause="the host capturing a graph", verdict="first-use"),
-    State(id="kernel-gap", label="Idle: kernel gap", cause="the device between queued activities"),
-    State(id="queued", label="Idle: queued, not started", cause="work that was queued, not started"),
-    State(id="unlinked", label="Idle: launch unknown", cause="before work whose launch was not recorded"),
-    State(id="profiler", label="Idle: profiler", cause="the profiler's own cost"),
+    State(id="capture", label="Idle: graph capture", cause="the host was capturing a graph", verdict="first-use"),
+    State(
+        id="kernel-gap",
+        label="Idle: kernel gap",
+        cause="the next work was queued, and the device had not started it yet",
+    ),
+    State(id="queued", label="Idle: queued, not started", cause="work was queued, and did not start for over 1 ms"),
+    State(id="unlinked", label="Idle: launch unknown", cause="the launch of the next work was not recorded"),
+    State(id="profiler", label="Idle: profiler", cause="the profiler itself was at work"),
 )
 
 # What launch-bound time is split into by `causes`: reports that lack these cannot be compared in them.

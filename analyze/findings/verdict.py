@@ -17,7 +17,7 @@ from analyze.units import duration, nested_tenths, percent, plural, tenths_text
 _ALIKE = 0.8  # gaps of at least this part of the longest one are told together
 _WORTH_TELLING = 0.1  # of the idle time: below it the longest gaps explain little
 _LAUNCHING = re.compile("(?i)launch|enqueue")  # in any runtime: urEnqueueKernelLaunch, zeCommandListAppendLaunchKernel
-_WORKERS, _AWAITED = "_MultiProcessingDataLoaderIter", "the host waiting for the DataLoader's workers"
+_WORKERS, _AWAITED = "_MultiProcessingDataLoaderIter", "the host was waiting for the DataLoader's workers"
 _IDLE_WORTH_TELLING = 0.01  # of the window: below it the cause of idle time is no news
 
 
@@ -165,7 +165,7 @@ def _idle_sentences(
     mine = [gap for gap in gaps if gap.device == device.id]
     waits = largest.id == "input-wait" and mine and _WORKERS in " ".join(mine[0].frame)
     cause = (
-        f"{printed[largest.id]} of the window ({of_idle} of the idle time) is {_AWAITED if waits else largest.cause}."
+        f"For {printed[largest.id]} of the window ({of_idle} of the idle time), {_AWAITED if waits else largest.cause}."
     )
     return (cause, *_gap_sentence(device, mine, steps, long_ns))
 

@@ -108,5 +108,5 @@ def _churn(title: str, rows: Sequence[Churn]) -> Table:
             Column("allocations", Kind.COUNT),
         ),
         rows=tuple((one.step, one.allocated_bytes, one.freed_bytes, one.allocations) for one in rows),
-        note="By time: what other threads allocate meanwhile counts too.",
+        note="Counted by time, so allocations of other threads are included.",
     )

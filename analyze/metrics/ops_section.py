@@ -76,7 +76,7 @@ def _host_table(host: HostSide, *, brief: bool) -> Table:
             for op in ops[:_OPS_LISTED]
         ),
         brief=_BRIEF_OPS if brief else 0,
-        note="Host time includes the profiler's cost. A wrapper does nothing itself.",
+        note="Host time includes the profiler's cost. A wrapper does next to nothing itself.",
         total=len(ops),
     )
 
@@ -96,7 +96,7 @@ def _device_table(host: HostSide) -> Table:
             (_named(op), op.calls, op.self_device_ns, _share(op.self_device_ns, host.device_ns), op.total_device_ns)
             for op in ops[:_OPS_LISTED]
         ),
-        note="Self is what an op launched itself, total what was launched inside it. Totals of nested ops repeat.",
+        note="Self is what an op launched itself, total includes what was launched in it. Totals of nested ops repeat.",
         total=len(ops),
     )
 

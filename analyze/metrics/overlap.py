@@ -131,7 +131,7 @@ def _communication(overlap: Overlap, device: DeviceTime) -> Iterator[Stat]:
     if whole:
         text = (
             f"{duration(whole)} in collectives: {duration(exposed)} exposed, {percent(exposed / device.window_ns)} of "
-            f"window; {duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
+            f"the window; {duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
         )
         yield Stat("Comm", text, brief=False)
 

@@ -155,9 +155,9 @@ def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:
         ),
         rows=tuple((g.group, g.by_kernel, g.by_op) for g in purpose.groups),
         note=(
-            "By kernel is what the kernels compute, by op what the launching op, its callers and modules are for: the "
-            "batched GEMMs and the softmax of an unfused attention are GEMM and the rest by kernel, attention by op. "
-            "Both describe the same time and are never added."
+            "'By kernel' goes by what the kernels compute, 'by op' by what the launching op, its callers and its "
+            "modules are for. The batched GEMMs and the softmax of an unfused attention are GEMM and the rest by kernel, "
+            "and attention by op. Both columns describe the same time; never add them."
         ),
     )
     by_op = Table(
@@ -167,10 +167,10 @@ def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:
             Column("time", Kind.TIME),
             Column("of activity time", Kind.SHARE),
             Column("count", Kind.COUNT),
-            Column("no op tells", Kind.TIME),
+            Column("without an op", Kind.TIME),
         ),
         rows=tuple((c.category, c.sum_ns, c.share, c.count, c.without_op_ns) for c in purpose.categories),
-        note="Where no op tells (graphs, launches without a recorded op) the kernel's own category stands in.",
+        note="Activities without a recorded op (in CUDA graphs, for example) count under the category of their kernel.",
     )
     return (*_fused(purpose), groups, by_op, *_other(purpose))
 

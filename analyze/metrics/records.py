@@ -47,7 +47,7 @@ def _short_replays(trace: Trace) -> Iterator[Notice]:
 
 
 def _soft_streams(trace: Trace) -> Iterator[Notice]:
-    """ROCm files in which activities of one stream overlap: several streams may stand on one row."""
+    """ROCm files in which activities of one stream overlap: several streams may share one row."""
     if not trace.runtime["name"].cast(pl.String).str.starts_with("hip").any():
         return
     key = ["process", "device", "stream"]

@@ -178,7 +178,7 @@ def section(stalls: Stalls) -> Section:
             (_called(c), c.count, c.blocked_ns, c.after_sync_ns, c.exposed_sync_ns) for c in stalls.by_trigger[:_LISTED]
         ),
         total=len(stalls.by_trigger),
-        note="A wait is not a loss; exposed is what the device lost to it.",
+        note="A wait is not a loss. Exposed is the idle time that the call caused on the device.",
     )
     return Section("waits", "Blocking calls", (*stats, *((table,) if table.rows else ())))
 

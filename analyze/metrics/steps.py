@@ -143,9 +143,9 @@ def section(steps: tuple[Step, ...]) -> Section:
         ),
         rows=tuple((_named(s), s.time_ns, s.wall_ns, s.device_ns, s.activities) for s in steps),
         note=(
-            "Time: from the first activity launched in a step to the first one launched in the next; the last step "
-            "runs to its last end, and a step without device work takes the host's pace. Host's pace: from row to row. "
-            "Work belongs to the step that launched it."
+            "A step's time runs from the first activity launched in it to the first one launched in the next step; the "
+            "last step ends with its last activity, and a step without device work takes the host's pace. The host's "
+            "pace is the distance between the starts of two steps. Work belongs to the step that launched it."
         ),
     )
     return Section("steps", "Steps", (Stat("Step", spread_text(steps), brief=bool(steps)), table))

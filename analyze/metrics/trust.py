@@ -85,7 +85,7 @@ def section(trust: Trust) -> Section:
     """What the figures stand on; on one screen only where it changes the headline."""
     facts = [
         f"{percent(trust.linked_share)} of activities have a recorded launch",
-        f"{percent(trust.complete_share)} of launch calls an activity",
+        f"{percent(trust.complete_share)} of launch calls have a recorded activity",
     ]
     if trust.skewed:
         facts.append(f"{trust.skewed:,} start before their launch, by up to {duration(trust.worst_skew_ns)}")

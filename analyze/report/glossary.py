@@ -51,7 +51,6 @@ _ALIKE = {
     "memory peak": "peak",
     "mixed": "verdict",
     "no gpu activity": "verdict",
-    "no op tells": "by op",
     "not judged": "incomplete records",
     "op and input shapes": "achieved rate",
     "other idle": "idle",
@@ -71,6 +70,7 @@ _ALIKE = {
     "unlinked": "launch unknown",
     "within step spread": "step spread",
     "worse": "step spread",
+    "without an op": "by op",
     "where the window goes": "ledger",
 }
 

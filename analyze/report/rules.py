@@ -30,9 +30,9 @@ def list_rules(*, width: int, limits: Mapping[str, float] | None = None) -> str:
         limit = NONE if share is None else percent(share)
         lines.append(f"{rule.id:<{name}}  {limit:>6}  {shorten(rule.asks, max(width - name - 10, 8))}")
     rest = (
-        "A saving below the limit, a share of the window where the rule does not say otherwise, is not told. "
+        "Savings below the limit are not reported. It is a share of the window unless the rule says otherwise. "
         f"high: at least {percent(HIGH)} of the window; medium: at least {percent(MEDIUM)}; low: less. "
-        "`analyze explain RULE` says what each one means, `analyze explain verdict` how the verdict is chosen."
+        "`analyze explain RULE` says what each one means, and `analyze explain verdict` how the verdict is chosen."
     )
     return "\n".join((*lines, "", *textwrap.wrap(rest, width), ""))
 

@@ -99,7 +99,7 @@ def row_notices(frames: Mapping[str, pl.DataFrame], part: Part, blank: int) -> I
     yield from _unknown_rows(part.counts.unknown)
     waits, ranges = part.counts.unused[WAITS], part.counts.unused[COUNTER_RANGES]
     if waits:
-        text = f"{plural(waits, 'row is a wait', 'rows are waits')} of the device for an event: they count as no work."
+        text = f"{plural(waits, 'row is a wait', 'rows are waits')} of the device for an event, and not work."
         yield Notice("device-waits", text, waits)
     if ranges:
         text = (

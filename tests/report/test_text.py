@@ -57,6 +57,7 @@ def test_memory_is_binary_and_transfers_are_decimal() -> None:
 def test_one_unit_per_column() -> None:
     column = Column("time", Kind.TIME)
     assert cells(column, [1_078_288_379, 2_166_123, 40, 0, None]) == ["1,078.3 ms", "2.2 ms", "<0.1 ms", "0 ms", "–"]
+    assert cells(column, [7_559_812, 40, 0]) == ["7.560 ms", "<0.001 ms", "0 ms"]
     assert cells(column, [12, 5]) == ["12 ns", "5 ns"]
 
 

@@ -33,7 +33,7 @@ _FULL = "Another process, or a library beside PyTorch, needs the memory between 
 
 RULE = Rule(
     id="allocator-stall",
-    asks="Does the allocator go to the driver?",
+    asks="Does PyTorch's allocator have to ask the driver for memory?",
     limit=0.01,
     what="Calls of cudaMalloc, cudaFree and the like lie in the window: the caching allocator had no block that fits.",
     why="Such calls take milliseconds, and cudaFree waits for the device.",

@@ -17,7 +17,7 @@ def tell(case: Case, cost: Cost) -> Finding:
 
 RULE = Rule(
     id="autocast-casts",
-    asks="Does autocast cast weights again and again?",
+    asks="Does autocast convert the same weights again and again?",
     limit=0.01,
     what="Autocast casts fp32 weights and inputs to half precision in every forward.",
     why="Each cast reads four bytes and writes two per value, for weights that do not change in inference.",

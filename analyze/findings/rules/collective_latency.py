@@ -21,7 +21,7 @@ def tell(case: Case, cost: Cost) -> Finding:
 
 RULE = Rule(
     id="collective-latency",
-    asks="Do the bytes of collectives explain their time?",
+    asks="Does the size of collectives explain their time?",
     limit=0.01,
     what="A collective lasts ten times as long as its bytes need on a slow network, or longer.",
     why="Such a collective waits inside its kernel until the last rank has come; no overlap or compression ends that.",

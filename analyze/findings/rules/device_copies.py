@@ -39,7 +39,7 @@ _UNLESS_DDP = "The program detaches gradients in place, or the ranks must share 
 
 RULE = Rule(
     id="device-copies",
-    asks="Do copies inside the GPU's memory add up?",
+    asks="Do copies within the GPU's memory add up?",
     limit=0.01,
     what="Tensors are copied from one place of the GPU's memory to another, often many small ones one by one.",
     why="Each copy reads and writes its bytes once more, and a small one costs a launch and a gap besides.",

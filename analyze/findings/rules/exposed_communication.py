@@ -71,7 +71,7 @@ _ELSEWHERE = "The backward pass lies outside the recording: gradients can be exc
 
 RULE = Rule(
     id="exposed-communication",
-    asks="Does communication stand in the way?",
+    asks="Is communication exposed?",
     limit=0.01,
     what="Collectives run while nothing is computed.",
     why="The device waits for the network; overlapped with computation the same transfer would cost nothing.",

@@ -25,7 +25,7 @@ _PIN_FIRST = "pin_memory=True, non_blocking=True, and copy the next batch on a s
 
 RULE = Rule(
     id="exposed-copies",
-    asks="Do copies to the device hold up computation?",
+    asks="Do copies to the GPU hold up computation?",
     limit=0.02,
     what="Copies to the GPU run while nothing is computed.",
     why="A copy engine works beside the multiprocessors: a copy that runs during a kernel costs next to nothing.",

@@ -20,7 +20,7 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="fp32-convolution",
-    asks="Do convolutions run in fp32 on CUDA cores?",
+    asks="Do convolutions run in FP32 instead of on tensor cores?",
     limit=0.01,
     what="Convolutions run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
     why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",

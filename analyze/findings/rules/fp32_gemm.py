@@ -20,7 +20,7 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="fp32-gemm",
-    asks="Do GEMMs run in fp32 on CUDA cores?",
+    asks="Do matrix multiplications run in FP32 instead of on tensor cores?",
     limit=0.01,
     what="GEMMs run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
     why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",

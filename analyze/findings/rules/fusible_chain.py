@@ -35,7 +35,7 @@ _IN_ONE_TYPE = (
 
 RULE = Rule(
     id="fusible-chain",
-    asks="Do memory-bound kernels follow one another?",
+    asks="Could memory-bound kernels be fused?",
     limit=0.01,
     what="Elementwise, normalization, copy and cast kernels follow one another on a stream.",
     why="Each of them reads and writes its tensors in memory; fused they would be read and written once.",

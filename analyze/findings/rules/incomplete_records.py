@@ -25,7 +25,7 @@ _OTHERS = "record all ranks and processes that work on this GPU or with it, over
 
 RULE = Rule(
     id="incomplete-records",
-    asks="Do the device records support a judgement?",
+    asks="Are the device records complete?",
     limit=None,
     of="as for the verdict: `analyze explain verdict`",
     what="The file lacks activities that were launched, or work was queued for reasons that the file does not hold.",

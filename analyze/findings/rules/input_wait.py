@@ -111,7 +111,7 @@ _PINNED = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-managemen
 
 RULE = Rule(
     id="input-wait",
-    asks="Does the device wait for input or Python?",
+    asks="Does the GPU wait for input or for Python?",
     limit=0.01,
     what=(
         "The thread that launches kernels also loads and prepares data, waits for the workers that do, or runs other "

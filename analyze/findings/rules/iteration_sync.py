@@ -23,7 +23,7 @@ def tell(case: Case, cost: Cost) -> Finding:
 
 RULE = Rule(
     id="iteration-sync",
-    asks="Does the program synchronise explicitly?",
+    asks="Does the program synchronize explicitly?",
     limit=0.01,
     what="The program synchronises with the device, a stream or an event outside ops, often once an iteration.",
     why="The host loses its head start at each of them, and the device idles until the next launches arrive.",

@@ -20,13 +20,13 @@ def tell(case: Case, cost: Cost) -> Finding:
         f"{plural(launches.calls, 'launch comes', 'launches come')} {duration(late_ns)} late on average, for work that "
         f"takes {duration(case.device.activity_sum_ns // max(case.device.activities, 1))}."
     )
-    title = f"Host too slow for {plural(launches.calls, 'launch', 'launches')}"
+    title = f"CPU launch overhead: {plural(launches.calls, 'launch', 'launches')}"
     return case.finding(RULE, cost, title, seen, change=launch_change(RULE.fix, cost.scenario.dispatch))
 
 
 RULE = Rule(
     id="launch-bound",
-    asks="Does the device wait for launches?",
+    asks="Does the GPU wait for launches?",
     limit=0.01,
     what="The device finishes each kernel before the host has launched the next one.",
     why="Every launch costs the host a few microseconds of dispatch; short kernels end sooner than that.",

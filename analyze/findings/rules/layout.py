@@ -21,7 +21,7 @@ def tell(case: Case, cost: Cost) -> Finding:
 
 RULE = Rule(
     id="layout",
-    asks="Do convolutions run in the layout of their tensors?",
+    asks="Are tensors converted between NCHW and NHWC around convolutions?",
     limit=0.01,
     what="The library turns tensors from NCHW into NHWC before a convolution, and back behind it.",
     why="Its kernels on tensor cores want NHWC; each change reads and writes the whole tensor.",

@@ -35,7 +35,7 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="loader-starved",
-    asks="Do the loader's workers keep up?",
+    asks="Do the DataLoader's workers keep up?",
     limit=0.5,
     of="steps that idle for a tenth of their time while the host waits for workers",
     what="In most steps the device idles at their input, though worker processes load it.",

@@ -24,7 +24,7 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="memory-headroom",
-    asks="Is the device's memory nearly full?",
+    asks="Is the GPU's memory nearly full?",
     limit=0.90,
     of="device's memory, reserved at the peak",
     what="The caching allocator holds nearly all of the device's memory.",

@@ -22,7 +22,7 @@ def tell(case: Case, cost: Cost) -> Finding:
 
 RULE = Rule(
     id="pageable-copy",
-    asks="Do copies to the device hold the host?",
+    asks="Do copies to the GPU block the host?",
     limit=0.01,
     what="A copy from pageable memory, or a synchronous one, ends before its call returns.",
     why="The host cannot launch ahead, and the copy cannot overlap with kernels.",

@@ -26,7 +26,7 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="precision-not-used",
-    asks="Did the precision that was asked for run?",
+    asks="Did the kernels run in the precision that was asked for?",
     limit=0.01,
     what="The kernels' names say another precision than the run was made for.",
     why="A switch that did nothing costs accuracy decisions and saves no time.",

@@ -33,7 +33,7 @@ def _level(case: Case, share: float) -> Severity:
 
 RULE = Rule(
     id="small-batch",
-    asks="Do kernels fill the device?",
+    asks="Do kernels fill the GPU?",
     limit=0.50,
     of="kernel time, in kernels with fewer blocks than multiprocessors",
     what="Kernels launch fewer blocks than the device has multiprocessors.",

@@ -26,7 +26,7 @@ def tell(case: Case, cost: Cost) -> Finding:
 
 RULE = Rule(
     id="sync-stall",
-    asks="Does the host wait for results inside ops?",
+    asks="Do ops make the host wait for results?",
     limit=0.01,
     what="`.item()`, `.cpu()`, `nonzero` and the like stop the host until the device has caught up.",
     why="While the host waits it launches nothing; the device runs dry and idles until new work arrives.",
