@@ -7,26 +7,25 @@ write(build_report(trace), "report.md")
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyze.errors import (
-    ConfigError,
-    DamagedTraceError,
-    GateError,
-    GpuledgerError,
-    NotAReportError,
-    NotATraceError,
-    NotComparableError,
-    OutputError,
-    SelectionError,
-    SnapshotError,
-    UnreadableError,
-)
 from analyze.late import late_names
 
+TYPE_CHECKING = False  # an interrupt before `__main__` runs would print a traceback: nothing slow is imported here
 if TYPE_CHECKING:
     from analyze.compare import compare
     from analyze.compare.snapshots import compare_snapshots
+    from analyze.errors import (
+        ConfigError,
+        DamagedTraceError,
+        GateError,
+        GpuledgerError,
+        NotAReportError,
+        NotATraceError,
+        NotComparableError,
+        OutputError,
+        SelectionError,
+        SnapshotError,
+        UnreadableError,
+    )
     from analyze.report import Report, build_report, render, write
     from analyze.report.snapshot import SnapshotReport, build_snapshot_report
     from analyze.snapshot import Snapshot
@@ -57,6 +56,17 @@ __all__ = [
 ]
 
 _LATE = {  # `analyze --help` must not wait for Polars
+    "ConfigError": "analyze.errors",
+    "DamagedTraceError": "analyze.errors",
+    "GateError": "analyze.errors",
+    "GpuledgerError": "analyze.errors",
+    "NotAReportError": "analyze.errors",
+    "NotATraceError": "analyze.errors",
+    "NotComparableError": "analyze.errors",
+    "OutputError": "analyze.errors",
+    "SelectionError": "analyze.errors",
+    "SnapshotError": "analyze.errors",
+    "UnreadableError": "analyze.errors",
     "Report": "analyze.report",
     "Snapshot": "analyze.snapshot",
     "SnapshotReport": "analyze.report.snapshot",

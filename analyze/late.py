@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False  # as type checkers know it; importing `typing` takes longer than the rest of a start
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def late_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
@@ -18,6 +19,8 @@ def late_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from importlib import import_module
+
         return getattr(import_module(places[name]), name)
 
     return find

@@ -33,6 +33,8 @@ FULL = "Error: Standard output cannot be written: No space left on device."
 CLOSED = "Error: Standard output is closed."
 GATE = "--fail-if 'idle_share > 1%'"
 
+LONG = "x" * 300
+
 # name, command in bash, exit code, first line of standard error
 CASES = (
     ("stdout ascii", "PYTHONIOENCODING=ascii A t.json", 0, ""),
@@ -46,6 +48,9 @@ CASES = (
     ("stdout full, help", "A --help >/dev/full", 2, FULL),
     ("stdout full, rules", "A rules >/dev/full", 2, FULL),
     ("stdout full, -o", "A t.json -o r1.md >/dev/full", 0, "wrote r1.md"),
+    ("stdout fills up, unbuffered", "(ulimit -f 1; PYTHONUNBUFFERED=1 A t.json --report json >u.json)", 2,
+     "Error: Standard output cannot be written: File too large."),
+    ("stdout full, --junit", f"A t.json {GATE} --junit j.xml >/dev/full; R=$?; [ -s j.xml ] && exit $R", 2, FULL),
     ("stdout closed", "A t.json >&-", 2, CLOSED),
     ("stdout closed, -o", "A t.json -o r2.md >&-", 0, "wrote r2.md"),
     ("reader gone", f"A t.json {GATE} | true; exit ${{PIPESTATUS[0]}}", 1, ""),
@@ -82,6 +87,18 @@ CASES = (
     ("report as a trace", "cat r.json | A -", 2, "Error: standard input is a report of gpuledger, not a trace."),
     ("- twice", "A compare - - <t.json", 2, "Error: Standard input can be read only once."),
     ("FIFO twice", "mkfifo f2; A compare f2 f2", 2, "Error: f2 can be read only once."),
+    ("stdin twice, by two names", "cat t.json | A compare - /dev/stdin", 2,
+     "Error: /dev/stdin can be read only once."),
+    ("blanks only", "echo | A -", 2, "Error: standard input begins with nothing but blanks."),
+    ("name too long", f"A {LONG}.json", 2, f"Error: {LONG}.json cannot be opened: File name too long."),
+    ("name too long, compare", f"A compare t.json {LONG}.json", 2, f"Error: {LONG}.json does not exist."),
+    ("name too long, -o", f"A t.json -o {LONG}.md", 2, f"Error: {LONG}.md cannot be written: File name too long."),
+    ("name too long, --junit", f"A t.json --junit {LONG}.xml", 2,
+     f"Error: {LONG}.xml cannot be written: File name too long."),
+    ("name empty", "A ''", 2, "Error: The name of an input is empty."),
+    ("name empty, --baseline", "A t.json --baseline ''", 2, "Error: The name of an input is empty."),
+    ("name empty, --junit", "A t.json --junit ''", 2, "Error: The name of an output is empty."),
+    ("line end in a name", "A t.json -o $'d\\n\\e[31m.md'", 0, "wrote d  [31m.md"),
     ("COLUMNS 0", "COLUMNS=0 A t.json --report terminal", 0, ""),
     ("COLUMNS 1", "COLUMNS=1 A t.json --report terminal", 0, ""),
     ("COLUMNS no number", "COLUMNS=wide A t.json --report terminal", 0, ""),
@@ -213,6 +230,27 @@ builtins.__import__ = hooked
 from analyze.__main__ import run
 run()
 """
+
+
+def test_next_to_nothing_is_imported_before_an_interrupt_is_caught(folder: Path) -> None:
+    """What the package imports before `__main__` runs cannot be guarded."""
+    code = "import sys; before = set(sys.modules); import analyze; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
+    assert set(done.stdout.split()) == {"analyze", "analyze.late", "__future__"}
+
+
+def test_an_interrupt_within_exec_ends_in_130(folder: Path) -> None:
+    """Python ends itself by the signal when an interrupt met a text that was run, even one that was caught."""
+    code = (
+        "import sys; sys.argv = ['analyze', 't.json']\n"
+        "from analyze.trace import Trace\n"
+        "def load(*a, **k): exec('import os, signal; os.kill(os.getpid(), signal.SIGINT); [0 for _ in range(10**6)]')\n"
+        "Trace.load = load\n"
+        "from analyze.__main__ import run; run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stderr.decode().strip()) == (130, "Interrupted; no report was made.")
 
 
 @pytest.mark.parametrize("name", ["analyze.cli", "click", "polars", "numpy", "orjson", "rich.text", "analyze.report"])

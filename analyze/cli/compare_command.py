@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ def _check_paths(paths: tuple[str, ...]) -> None:
         raise SelectionError("There is one input: nothing to compare it with.", "Pass two or more files.")
     check_read_once(paths)
     for path in paths:
-        if path != "-" and not Path(path).exists():
+        if path != "-" and not os.path.exists(path):
             raise UnreadableError(f"{path} does not exist.", "Check the path.")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from analyze.cli.streams import is_terminal, put, say, takes_utf8, terminal_width
 from analyze.errors import OutputError, SelectionError
+from analyze.inert import printable
 
 if TYPE_CHECKING:
     from analyze.blocks import Page
@@ -66,7 +67,7 @@ class Delivery:
         summary = os.environ.get(SUMMARY) if self.summary_github else None
         refuse_inputs([*outputs, *([summary] if summary else [])], inputs)
         for output in outputs:
-            if not Path(output).parent.is_dir():
+            if not os.path.isdir(Path(output).parent):
                 raise OutputError(f"{output}: there is no such folder.", "Create it first.")
             refuse_others(output, force=self.force)
 
@@ -80,7 +81,7 @@ class Delivery:
             report = redacted(report)
         for output in self.outputs:
             write(report, output, force=self.force)
-            say(f"wrote {output}")
+            say(f"wrote {printable(output)}")
         if self.summary_github:
             _append_summary(report.page)
         if self.quiet:
@@ -114,17 +115,20 @@ class Delivery:
 
 
 def check_read_once(paths: Sequence[str]) -> None:
-    """Refuse standard input or a pipe as two inputs.
+    """Refuse standard input or a pipe as two inputs, by whatever names.
 
     Raises:
         SelectionError: one is named twice.
     """
-    from analyze.trace.stream import STDIN, is_stream
+    from analyze.trace.stream import STDIN, identity
 
-    for path in {path for path in paths if paths.count(path) > 1}:
-        if is_stream(path):
+    seen = set()
+    for path in paths:
+        pipe = identity(path)
+        if pipe is not None and pipe in seen:
             what = "Standard input" if path == STDIN else path
             raise SelectionError(f"{what} can be read only once.", "Pass files.")
+        seen.add(pipe)
 
 
 def _append_summary(page: Page) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -81,10 +82,10 @@ def main() -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
-        _fail(INTERRUPTED, EXIT_INTERRUPTED)
+        _end_interrupted()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
         if interrupted:  # some libraries turn an interrupt into an error of their own
-            _fail(INTERRUPTED, EXIT_INTERRUPTED)
+            _end_interrupted()
         code = _code_of(error)
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to say
@@ -143,9 +144,10 @@ def _print_tracebacks() -> None:
     LOG.setLevel(logging.DEBUG)
 
 
-def _fail(message: str, code: int) -> NoReturn:
-    say(message)
-    sys.exit(code)
+def _end_interrupted() -> NoReturn:
+    """End at once: an interpreter that was interrupted in the middle of an exec() would end itself by the signal."""
+    say(INTERRUPTED)
+    os._exit(EXIT_INTERRUPTED)
 
 
 if __name__ == "__main__":

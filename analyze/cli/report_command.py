@@ -65,14 +65,15 @@ def report_command(
     delivery = Delivery(**looks)
     if _from_settings("gates") and _is_snapshot(trace):
         gates = ()  # budgets of a project are for its traces
-    delivery.check([trace, *([baseline] if baseline else [])], junit)
-    check_read_once([trace, baseline or ""])
+    delivery.check([trace, *([] if baseline is None else [baseline])], junit)
+    check_read_once([trace, *([] if baseline is None else [baseline])])
     _check_wishes(steps, range_name, gates, baseline=baseline)
     from analyze.settings import Definitions
 
     definitions = Definitions(top=top)
     if _is_snapshot(trace):
-        for option, given in (("--steps and --range select", steps or range_name), ("--baseline compares", baseline),
+        for option, given in (("--steps and --range select", steps or range_name),
+                              ("--baseline compares", baseline is not None),
                               ("--fail-if judges", gates)):  # fmt: skip
             if given:
                 raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
@@ -86,14 +87,14 @@ def report_command(
     with progress() as tell:
         reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
         redaction = delivery.redaction()
-        before = load_subject(baseline, wish, reading, redaction) if baseline else None
+        before = load_subject(baseline, wish, reading, redaction) if baseline is not None else None
         report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
     judged = judged_report(report, before, gates, top=top)
-    delivery.deliver(judged)
-    if junit is not None:
+    if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit
 
         write_junit(judged, junit, force=delivery.force)
+    delivery.deliver(judged)
     return int(judged.failed)
 
 

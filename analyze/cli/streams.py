@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -53,12 +54,24 @@ def put(text: str, in_ascii: Callable[[str], str]) -> None:
     if sys.stdout is None:
         raise OutputError("Standard output is closed.", "Pass -o FILE, or --quiet >/dev/null.")
     try:
-        sys.stdout.write(text if takes_utf8() else in_ascii(text))
-        sys.stdout.flush()
+        _write_whole(text if takes_utf8() else in_ascii(text))
     except BrokenPipeError:  # whoever read it has seen enough; a failed gate is one all the same
         abandon_output()
     except OSError as error:
         raise output_lost(error) from error
+
+
+def _write_whole(text: str) -> None:
+    """Write all of a text: an unbuffered stream would drop what a disk that fills up does not take."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", getattr(sys.stdout, "buffer", None))
+    if not isinstance(raw, io.FileIO):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    left = memoryview(text.encode(sys.stdout.encoding, sys.stdout.errors or "strict"))
+    while left:
+        left = left[raw.write(left) or 0 :]
 
 
 def output_lost(error: OSError) -> OutputError:

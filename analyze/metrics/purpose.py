@@ -156,7 +156,7 @@ def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:
         rows=tuple((g.group, g.by_kernel, g.by_op) for g in purpose.groups),
         note=(
             "'By kernel' goes by what the kernels compute, 'by op' by what the launching op, its callers and its "
-            "modules are for. The batched GEMMs and the softmax of an unfused attention are GEMM and the rest by kernel, "
+            "modules are for. The batched GEMMs and softmax of an unfused attention are GEMM and the rest by kernel, "
             "and attention by op. Both columns describe the same time; never add them."
         ),
     )

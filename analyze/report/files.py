@@ -76,11 +76,16 @@ def refuse_others(path: str | Path, *, force: bool = False) -> None:
     Raises:
         OutputError: somebody else's file, a folder, a file that may not be written.
     """
+    if not str(path):
+        raise OutputError("The name of an output is empty.", "Name a file.")
     place = Path(path)
-    if place.is_dir():
-        raise OutputError(f"{path} is a folder.", "Name a file in it.")
-    if not place.is_file():
-        return
+    try:
+        if place.is_dir():
+            raise OutputError(f"{path} is a folder.", "Name a file in it.")
+        if not place.is_file():
+            return
+    except OSError as error:  # a name that is too long, for one
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}.", "Choose another name.") from error
     if not os.access(place, os.W_OK):
         raise OutputError(f"{path} may not be written.", "Check its permissions, or choose another name.")
     if not force and not _made_by_us(place):

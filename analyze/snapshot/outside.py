@@ -34,7 +34,7 @@ class Recorded:
 def recorded_beside(path: str | Path) -> Recorded | None:
     """The notes of the run that made a snapshot, None where there are none or they are another file's."""
     place = Path(path)
-    beside = place.with_name(_RUN_NAME)
+    beside = place.parent / _RUN_NAME
     try:
         if str(path) == "-" or not beside.is_file() or beside.stat().st_size > _MOST_BYTES:
             return None

@@ -61,7 +61,7 @@ def read_in_parallel(
 
 def plan(path: str, jobs: int | None) -> list[tuple[int, int]]:
     """Stretches of a plain file, each from the beginning of an event (or of the file) to the end of one."""
-    if is_stream(path) or not sys.executable or not Path(path).is_file():
+    if is_stream(path) or not sys.executable or not os.path.isfile(path):
         return []
     size = Path(path).stat().st_size
     jobs = jobs_for(size) if jobs is None else jobs

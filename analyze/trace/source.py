@@ -42,7 +42,10 @@ class Source:
     @property
     def whole_bytes(self) -> int:
         """Size on disk before anything was read, 0 for standard input and pipes."""
-        return 0 if is_stream(self.path) or not Path(self.path).is_file() else Path(self.path).stat().st_size
+        try:
+            return 0 if is_stream(self.path) or not Path(self.path).is_file() else Path(self.path).stat().st_size
+        except OSError:  # whoever opens it says why
+            return 0
 
     @property
     def sha256(self) -> str:
@@ -58,8 +61,10 @@ class Source:
         """
         plain = self.unpacked()
         first = next(plain, b"")
-        if not first.strip() and self.packed:
+        if not first and self.packed:
             raise UnreadableError(f"{self.name} is empty (0 bytes after gunzip).", "Export the trace again.")
+        if not first.strip():
+            raise UnreadableError(f"{self.name} begins with nothing but blanks.", "Was the recording stopped early?")
         first = first.removeprefix(_BOM)
         refuse_other_kind(first, self.name)
         refuse_document(first, self.name)
@@ -107,10 +112,12 @@ def _open(path: str) -> BinaryIO:
     address = None if path == STDIN else refuse_url(path)
     if address is not None:
         raise address
+    if not path:
+        raise UnreadableError("The name of an input is empty.", "Pass a file.")
     place = Path(path)
-    if path != STDIN and place.is_dir():
-        raise refuse_folder(place)
     try:
+        if path != STDIN and place.is_dir():
+            raise refuse_folder(place)
         return open_input(path)
     except FileNotFoundError as error:
         raise UnreadableError(f"{path} does not exist.", "Check the path.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
 import sys
 from pathlib import Path
@@ -58,6 +59,19 @@ def is_stream(path: str | Path) -> bool:
     except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def identity(path: str) -> tuple[int, int] | str | None:
+    """What tells inputs apart that can be read only once, whatever they are called; None for files."""
+    if not is_stream(path):
+        return None
+    try:
+        found = os.fstat(_stdin().fileno()) if path == STDIN else Path(path).stat()
+    except (OSError, ValueError, UnreadableError):
+        return path
+    if stat.S_ISREG(found.st_mode) or stat.S_ISCHR(found.st_mode):
+        return path
+    return found.st_dev, found.st_ino
 
 
 def name_of(path: str) -> str:
