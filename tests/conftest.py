@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from analyze.report import build_report
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
+
+settings.register_profile("any machine", deadline=None)  # a slow machine is not a defect
+settings.load_profile("any machine")
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("GPULEDGER_SHARED", ROOT.parent / "shared"))

@@ -80,7 +80,7 @@ def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None)
     term = find_term(name)
     if term is None:
         close = difflib.get_close_matches(name, [*(rule.id for rule in RULES), _VERDICT, *words()], n=1, cutoff=0.5)
-        hint = f"Did you mean {close[0]!r}? " if close else ""
+        hint = f"Did you mean {close[0]}? " if close else ""
         raise SelectionError(
             f"There is no rule or term {name!r}.",
             f"{hint}`analyze rules` lists the rules, `analyze explain` the terms.",

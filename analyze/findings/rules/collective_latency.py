@@ -33,7 +33,7 @@ RULE = Rule(
     ),
     link="https://docs.pytorch.org/docs/stable/notes/ddp.html",
     code_before="torchrun --nproc-per-node 8 train.py  # one trace, of rank 0",
-    code_after="analyze compare rank0.json.gz rank7.json.gz  # which one comes last, and what it does before",
+    code_after="analyze compare rank0.json.gz rank7.json.gz  # which one comes last?",
     tell=tell,
     costs=("collective-latency",),
 )

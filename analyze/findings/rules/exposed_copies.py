@@ -43,7 +43,7 @@ for batch in loader:
 side = torch.cuda.Stream()
 def fetch():
     with torch.cuda.stream(side):
-        return next(batches).to("cuda", non_blocking=True)  # from pinned memory
+        return next(pinned_batches).to("cuda", non_blocking=True)
 
 upcoming = fetch()
 for _ in range(steps):

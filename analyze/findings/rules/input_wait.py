@@ -125,8 +125,8 @@ RULE = Rule(
         "costs more by itself is counted with the wait."
     ),
     link="https://docs.pytorch.org/docs/stable/data.html",
-    code_before="loader = DataLoader(data, batch_size=64)",
-    code_after="loader = DataLoader(data, batch_size=64, num_workers=4, persistent_workers=True)",
+    code_before="loader = DataLoader(data)",
+    code_after="loader = DataLoader(data, num_workers=4, persistent_workers=True)",
     tell=tell,
     idle=True,
     costs=("input", "python"),

@@ -39,7 +39,7 @@ RULE = Rule(
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
     code_before="output = model(image)",
     code_after="""\
-model = torch.compile(model, mode="reduce-overhead")  # launches a CUDA graph
+model = torch.compile(model, mode="reduce-overhead")  # a CUDA graph
 output = model(image)""",
     tell=tell,
     idle=True,

@@ -34,6 +34,6 @@ RULE = Rule(
     measured="Peak of reserved memory in the profiler's memory events against the device's total; a risk has no time.",
     link="https://docs.pytorch.org/docs/stable/torch_cuda_memory.html",
     code_before="hidden = block(hidden)",
-    code_after="hidden = torch.utils.checkpoint.checkpoint(block, hidden, use_reentrant=False)",
+    code_after="hidden = checkpoint(block, hidden, use_reentrant=False)  # torch.utils",
     check=check,
 )
