@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -13,6 +13,9 @@ from capture.errors import SettingsError
 from capture.settings import DeviceType
 
 NS_PER_MS = 1_000_000
+
+Forward = Callable[[], Any]
+"""One forward on a static input; returns the model's output."""
 
 
 class Marks(Protocol):
@@ -99,14 +102,15 @@ class CpuDevice:
 
 
 class CudaMarks:
-    """CUDA events on the current stream of one device."""
+    """CUDA events on the current stream of one device, which need not be the current device."""
 
-    def __init__(self, events: Sequence[torch.cuda.Event]) -> None:
+    def __init__(self, events: Sequence[torch.cuda.Event], device: torch.device | None = None) -> None:
         self._events = events
+        self._device = device
 
     def set(self, index: int) -> None:
         """Queue the event behind the work launched so far."""
-        self._events[index].record()
+        self._events[index].record(torch.cuda.current_stream(self._device))
 
     def elapsed_ns(self, first: int, second: int) -> int:
         """Nanoseconds between two events, from CUDA's float milliseconds (resolution about 500 ns)."""
@@ -128,9 +132,12 @@ class CudaDevice:
         torch.cuda.synchronize(self.torch_device)
 
     def marks(self, count: int) -> Marks:
-        """CUDA events with timing."""
+        """CUDA events with timing, each recorded once: torch creates an event when it is first recorded."""
         make: Callable[..., torch.cuda.Event] = torch.cuda.Event
-        return CudaMarks([make(enable_timing=True) for _ in range(count)])
+        marks = CudaMarks([make(enable_timing=True) for _ in range(count)], self.torch_device)
+        for index in range(count):
+            marks.set(index)
+        return marks
 
     def release_memory(self) -> None:
         """Collect what is garbage, and return the allocator's free segments to the driver."""

@@ -8,14 +8,11 @@ from typing import Any
 
 import torch
 
-from capture.device import Device
-from capture.errors import CaptureError, ModelError, OutOfMemoryError
-from capture.models import LoadedModel, first_line, map_tensors
+from capture.device import Device, Forward
+from capture.errors import CaptureError, ModelError, OutOfMemoryError, first_line
+from capture.models import LoadedModel, map_tensors
 from capture.precision import DTYPES
 from capture.settings import Settings
-
-Forward = Callable[[], Any]
-"""One forward on a static input; returns the model's output."""
 
 _GRAPH_WARMUPS = 3
 _CPU_OUT_OF_MEMORY = ("DefaultCPUAllocator", "can't allocate memory", "not enough memory")

@@ -101,7 +101,7 @@ class Repeat:
     stdev_ns: int | None
     min_ns: int
     max_ns: int
-    throughput_samples_per_s: float
+    throughput_samples_per_s: float | None
     warmup_iterations: int
     steady: bool | None
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 
 from capture import environment, latency, output
-from capture.device import Device, open_device
+from capture.device import Device, Forward, open_device
 from capture.errors import CaptureError
-from capture.forward import Forward, explain_failure, naming_failures, place
+from capture.forward import explain_failure, naming_failures, place
 from capture.gpu_state import GpuWatch, open_watch
 from capture.latency import Latency, Measurement
 from capture.metadata import (
@@ -37,8 +37,6 @@ from capture.snapshot import Snapshot, record_snapshot
 
 Tell = Callable[[str], None]
 """Called with the name of each stage as it begins."""
-
-_EXPORTED_NAME = "exported.json"
 
 
 def say_nothing(_stage: str) -> None:
@@ -133,7 +131,7 @@ def capture_run(
     with output.staged(folder) as staging, _explaining(settings):
         block = _record(bench, staging)
         tell("writing")
-        exported = staging / _EXPORTED_NAME
+        exported = staging / output.EXPORTED_NAME
         write_trace(exported, block, staging / output.TRACE_NAME)
         exported.unlink()
         write_json(block, staging / output.RUN_NAME)
@@ -226,7 +224,7 @@ def _run_passes(bench: Bench, staging: Path) -> _Passes:
         # Read after the model ran: its own code may have set a switch too.
         states = PrecisionStates(before, read_state())
         bench.tell("profiling")
-        profile = record_trace(measured.forward, device, settings, staging / _EXPORTED_NAME)
+        profile = record_trace(measured.forward, device, settings, staging / output.EXPORTED_NAME)
         measurement, output_finite, forwards = (
             measured.measurement,
             measured.output_finite,

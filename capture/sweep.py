@@ -80,7 +80,7 @@ def run_sweep(
 
 def find_saturation(rows: Sequence[SweepRow]) -> tuple[int | None, bool]:
     """The smallest batch with 95 % of the highest throughput, and whether no larger one was tried."""
-    measured = [(row.batch_size, row.latency.throughput_samples_per_s) for row in rows if row.latency]
+    measured = [(row.batch_size, row.latency.throughput_samples_per_s or 0.0) for row in rows if row.latency]
     if not measured:
         return None, False
     highest = max(throughput for _, throughput in measured)
