@@ -6,6 +6,7 @@ model, the precision that was asked for) is absent. Beyond those:
 ================= ==========================================================================================
 unit              "step": latency, trace and stretch are those of a step of the loop, its input included
 model             str; the name of the script
+step_ended_by     str; what ended a step, such as "rec.step()" or "AdamW.step"
 batch_size        int | null; samples per step, where the loop said so and they were all alike
 samples_per_step  float | null; their mean over the timed steps
 phases            [{name, first_step, steps}]; which steps of the loop each finished pass took, from 0
@@ -55,6 +56,7 @@ class LoopBlock:
     recorded_at: str
     unit: str
     model: str
+    step_ended_by: str
     batch_size: int | None
     samples_per_step: float | None
     phases: tuple[Phase, ...]
@@ -74,7 +76,7 @@ class LoopBlock:
     environment: Mapping[str, str]
 
 
-def build_block(found: Found, job: Job, load_before: float | None) -> LoopBlock:
+def build_block(found: Found, job: Job, load_before: float | None, *, ended_by: str) -> LoopBlock:
     """Everything that the finished passes found, and where they ran; at least one step must have run."""
     assert found.device is not None
     assert found.watch is not None
@@ -85,6 +87,7 @@ def build_block(found: Found, job: Job, load_before: float | None) -> LoopBlock:
         recorded_at=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
         unit="step",
         model=Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python",
+        step_ended_by=ended_by,
         batch_size=int(samples) if samples and samples == int(samples) else None,
         samples_per_step=samples,
         phases=tuple(found.phases),

@@ -20,6 +20,7 @@ from capture.summary import (
 def describe(block: LoopBlock, folder: Path) -> str:
     """A line per question: how fast, how steady, how far stretched, what is missing, which files, what next."""
     lines = [_headline(block)]
+    lines += row("Step", f"ends with {block.step_ended_by}")
     if block.latency is not None:
         lines += row("Latency", describe_latency(block.latency))
         rate = block.latency.throughput_samples_per_s

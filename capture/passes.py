@@ -370,6 +370,11 @@ def used_cuda() -> bool:
     return torch.cuda.is_available() and asked()
 
 
+def open_device_used() -> Device:
+    """The current CUDA device where this process has used CUDA, else the CPU."""
+    return _open("auto")
+
+
 def _open(asked: str) -> Device:
     if asked == "cpu" or (asked == "auto" and not used_cuda()):
         return CpuDevice()

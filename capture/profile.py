@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from capture.stderr_noise import without_profiler_noise
 SPAN_NAME = "model_inference"
 """Plain ASCII: the profiler's exporter turns any other name into "unknown"."""
 _SCHEDULE_WARMUP = 1
+OWN_PROFILERS: weakref.WeakSet[profile] = weakref.WeakSet()
+"""Profilers made here, not by the script that is recorded."""
 KERNEL_CATEGORY = "kernel"
 
 
@@ -137,13 +140,15 @@ def make_profiler(device: Device, settings: TraceOptions, **options: Any) -> pro
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
-    return profile(
+    made = profile(
         activities=activities,
         record_shapes=settings.shapes,
         profile_memory=settings.memory_events,
         with_stack=settings.stacks,
         **options,
     )
+    OWN_PROFILERS.add(made)
+    return made
 
 
 def _record_one(forward: Forward, device: Device, settings: Settings) -> tuple[profile, int]:

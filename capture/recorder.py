@@ -94,17 +94,21 @@ class Recorder:
         done: All passes are finished, and their files are written.
         folder: Where the files are, that of the rank in a distributed job.
         block: What run.json holds; None until it is written.
+        ended_by: What ends a step, in words.
+        force: Whether an earlier recording may be overwritten.
     """
 
     def __init__(self, folder: Path, plan: Plan, *, ranks: Sequence[int] | None, force: bool, quiet: bool) -> None:
-        self.folder = folder
+        self.folder = self._asked = folder
         self.done = False
         self.block: LoopBlock | None = None
         self._plan = plan
         self._ranks = ranks
-        self._force = force
+        self.force = force
         self._quiet = quiet
         self._used = False
+        self._gives_way = False
+        self.ended_by = "rec.step()"
         self._job = Job()
         self._passes: Passes | None = None
         self._idle_steps: int | None = None
@@ -181,10 +185,37 @@ class Recorder:
 
         return recorded
 
+    @staticmethod
+    def at_work() -> Recorder | None:
+        """The recorder that is recording in this process."""
+        return _active
+
+    def target(self) -> Path:
+        """The folder that this process would write to."""
+        job = read_job()
+        return self.folder / f"rank-{job.rank}" if job.distributed else self.folder
+
+    def begin(self) -> None:
+        """Begin as ``with`` does, for a loop that is watched from outside; gives way to the loop's own recorder."""
+        self._gives_way = True
+        self._open(calls=False)
+
+    def give_way(self) -> None:
+        """End without a file."""
+        self._discard()
+        self.done = True
+
+    def restart(self) -> None:
+        """Forget what was recorded, so that the recorder can begin once more."""
+        self._discard()
+        self.folder, self._stack = self._asked, ExitStack()
+        self._used = self.done = False
+
     def _call(self, function: Callable[..., R], args: Any, kwargs: Any) -> R:
         if self.done or self._inside_call:
             return function(*args, **kwargs)
         if not self._used:
+            self.ended_by = f"a call of {function.__qualname__}"
             self._open(calls=True)
             atexit.register(self._finish_at_exit)
         self._inside_call = True
@@ -214,6 +245,8 @@ class Recorder:
         global _active  # noqa: PLW0603 - the process has one profiler
         if self._used:
             raise SettingsError("This recorder has recorded once.", "Call record() anew for another recording.")
+        if _active is not None and _active._gives_way:
+            _active.give_way()
         if _active is not None:
             raise SettingsError(
                 f"A recording into {_active.folder} is still going on in this process.",
@@ -226,7 +259,7 @@ class Recorder:
             if self._ranks is not None and self._job.rank not in self._ranks:
                 self._idle_steps = 0
                 return
-        output.check_target(self.folder, force=self._force)
+        output.check_target(self.folder, force=self.force)
         self._load_before = environment.read_load_average()
         staging = self._stack.enter_context(output.staged(self.folder))
         self._thread = threading.get_ident()
@@ -257,7 +290,7 @@ class Recorder:
         try:
             with self._stack:
                 passes.close()
-                block = build_block(passes.found, self._job, self._load_before)
+                block = build_block(passes.found, self._job, self._load_before, ended_by=self.ended_by)
                 self._write(block)
         finally:
             self._leave()

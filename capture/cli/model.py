@@ -1,17 +1,15 @@
-"""The command line of capture: parse, call, print."""
+"""``capture``: records a model that it builds itself."""
 
 from __future__ import annotations
 
-import sys
-import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
 import click
 
-from capture.errors import CaptureError, SettingsError
+from capture.cli.ending import explained, naming_missing_packages
+from capture.errors import SettingsError
 from capture.settings import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_ITERATIONS,
@@ -21,10 +19,6 @@ from capture.settings import (
     Settings,
     check_amp,
 )
-
-EXIT_UNUSABLE = 2
-EXIT_INTERRUPTED = 130
-"""What a shell gives a program that Ctrl-C ended."""
 
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Model": ("model", "pretrained", "batch_size", "seed"),
@@ -88,6 +82,8 @@ Each precision goes into its own folder of OUT: trace.json.gz (one profiled
 forward), run.json (latency without the profiler, warm-up, clocks, versions;
 the trace holds the same) and, on CUDA, snapshot.pickle (memory). Then:
 analyze runs/fp32/trace.json.gz
+
+`capture run SCRIPT.py` records a script of your own: see capture run --help.
 
 --model MODULE:FUNCTION calls your function; it returns a torch.nn.Module that
 has an input_size such as (3, 224, 224), or a tuple (module, example_input).
@@ -176,25 +172,8 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
 @click.version_option(package_name="gpuledger", prog_name="capture")
 def capture(out: Path, *, force: bool, debug: bool, **options: Any) -> None:
     """Record; the help text is above."""
-    try:
+    with explained(debug=debug):
         _capture(out, force=force, options=options)
-    except CaptureError as error:
-        _fail(error.message, error.hint)
-    except KeyboardInterrupt:
-        click.echo("Interrupted: nothing half-written is left; recordings that were finished are kept.", err=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
-        if debug:
-            traceback.print_exc()
-        _fail(
-            f"Internal error, please report it: {type(error).__name__}: {error}",
-            "Add --debug for the traceback.",
-        )
-
-
-def main(args: Sequence[str] | None = None) -> None:
-    """Entry point of the command ``capture``; ends the process with 0, 2 or 130."""
-    capture.main(args, prog_name="capture")
 
 
 def _capture(out: Path, *, force: bool, options: dict[str, Any]) -> None:
@@ -272,20 +251,6 @@ def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Set
 
 def _load() -> _Loaded:
     # Late, so that --help is at hand at once and works without torch.
-    try:
+    with naming_missing_packages():
         from capture import device, output, progress, run, summary, sweep
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("", "capture"):
-            raise
-        raise CaptureError(
-            f"capture needs {package}, which is not installed.", "pip install 'gpuledger[capture]'"
-        ) from error
     return _Loaded(device, output, run, sweep, summary, progress)
-
-
-def _fail(message: str, hint: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    if hint:
-        click.echo(f"Hint: {hint}", err=True)
-    sys.exit(EXIT_UNUSABLE)
