@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
-from capture.errors import SettingsError
+from capture.errors import SettingsError, first_line
 from capture.settings import DeviceType
 
 NS_PER_MS = 1_000_000
@@ -157,21 +157,53 @@ class CudaDevice:
 
 
 def resolve_device_type(asked: str) -> DeviceType:
-    """Turn auto, cuda or cpu into the device that is there.
+    """Turn auto, cuda, cuda:N or cpu into the device that is there.
 
     Raises:
         SettingsError: A CUDA device was asked for and none can be used.
     """
     # torch.accelerator.current_accelerator() answers "cuda" even without a GPU.
     present = torch.cuda.is_available()
-    if asked == "cuda" and not present:
+    if asked.startswith("cuda") and not present:
         raise SettingsError(
-            "--device cuda was asked for, but torch finds no usable CUDA device.",
+            f"--device {asked} was asked for, but torch finds no usable CUDA device.",
             "Check nvidia-smi and that torch is a CUDA build, or use --device cpu.",
         )
     return "cuda" if present and asked != "cpu" else "cpu"
 
 
-def open_device(device_type: DeviceType) -> Device:
-    """The current CUDA device, or the CPU."""
-    return CudaDevice(torch.cuda.current_device()) if device_type == "cuda" else CpuDevice()
+def open_device(device_type: DeviceType, index: int | None = None) -> Device:
+    """A CUDA device, the current one where no index is given, or the CPU.
+
+    Raises:
+        SettingsError: The device is busy, full or cannot be used.
+    """
+    if device_type == "cpu":
+        return CpuDevice()
+    try:
+        if index is not None:
+            torch.cuda.set_device(index)
+        device = CudaDevice(torch.cuda.current_device())
+        torch.empty(1, device=device.torch_device)  # makes the context, which nothing before this does
+    except RuntimeError as error:
+        raise explain_context(error, index) from error
+    return device
+
+
+def explain_context(error: RuntimeError, index: int | None) -> SettingsError:
+    """Why a CUDA device cannot be opened, as a sentence and a hint."""
+    name = "The current CUDA device" if index is None else f"cuda:{index}"
+    text = str(error).lower()
+    if "busy or unavailable" in text:
+        return SettingsError(
+            f"{name} is busy or unavailable: in exclusive mode, one process holds it alone.",
+            "nvidia-smi shows the process and the compute mode; choose another with --device cuda:N.",
+        )
+    if "out of memory" in text:
+        return SettingsError(
+            f"{name} has no memory left for one more process.",
+            "nvidia-smi shows what fills it; choose another with --device cuda:N.",
+        )
+    if "invalid device ordinal" in text:
+        return SettingsError(f"{name} is not there: this process sees {torch.cuda.device_count()} CUDA devices.")
+    return SettingsError(f"{name} cannot be used: {first_line(error)}", "Check nvidia-smi, or use --device cpu.")

@@ -70,7 +70,8 @@ class Latency:
         request_p50_ns: Median host time of one isolated forward with its wait, what a single caller sees; in a
             loop, where no step is isolated, the median itself.
         wall_ns: Host time of the whole back-to-back loop with its one wait.
-        throughput_samples_per_s: Real batch size over the mean latency; None where nobody counts samples.
+        throughput_samples_per_s: Real batch size over the median latency; None where nobody counts
+            samples.
         host_bound: Whether launching takes about as long as the forward; None on the CPU and in a loop.
         peak_allocated_bytes: Peak of the caching allocator; None on the CPU.
         peak_reserved_bytes: Peak of the memory the allocator held; None on the CPU.
@@ -234,7 +235,7 @@ def summarize(window: Window, isolated: Isolated | None, batch_size: float | Non
         enqueue_p50_ns=enqueue_ns,
         request_p50_ns=percentile_ns(isolated.request_ns, 0.5) if isolated else p50_ns,
         wall_ns=window.wall_ns,
-        throughput_samples_per_s=batch_size * NS_PER_S / mean if mean and batch_size else None,
+        throughput_samples_per_s=batch_size * NS_PER_S / p50_ns if p50_ns and batch_size else None,
         host_bound=None if enqueue_ns is None else enqueue_ns >= HOST_BOUND_SHARE * p50_ns,
         peak_allocated_bytes=peak[0] if peak else None,
         peak_reserved_bytes=peak[1] if peak else None,

@@ -7,11 +7,11 @@ from pathlib import Path
 from capture.loop_block import LoopBlock
 from capture.output import RUN_NAME, TRACE_NAME
 from capture.summary import (
+    describe_first,
     describe_latency,
     describe_warmup,
     file_text,
     format_number,
-    format_time,
     list_conditions,
     row,
 )
@@ -32,9 +32,7 @@ def describe(block: LoopBlock, folder: Path) -> str:
         lines += row("Warm-up", describe_warmup(block.warmup, "steps"))
         warm_ns = block.latency.p50_ns if block.latency else block.warmup.median_ns
         if warm_ns:
-            first_ns = block.warmup.first_call_ns
-            ratio = f"{format_number(first_ns / warm_ns)} times a warm one"
-            lines += row("First step", f"{format_time(first_ns)}, {ratio}")
+            lines += row("First step", describe_first(block.warmup, warm_ns))
     if block.profile is not None:
         lines += row("Trace", _trace_text(block))
     lines += row("Missing", *[f"{name}: {reason}" for name, reason in block.missing.items()])

@@ -34,6 +34,7 @@ repeats               [:class:`Repeat`]; every whole measurement in order, the l
 repeat_p50_spread     float | null; (largest - smallest) / smallest median over the repeats; null for one
 profile               :class:`capture.profile.Profile`
 snapshot              :class:`capture.snapshot.Snapshot` | null
+missing               {str: str}; passes that were asked for and are not there, and why
 gpu_state             :class:`capture.gpu_state.GpuState`; recorded is false, with a reason, without one
 threads               :class:`capture.environment.Threads`
 load                  :class:`capture.environment.Load`
@@ -155,6 +156,7 @@ class Block:
     repeat_p50_spread: float | None
     profile: Profile
     snapshot: Snapshot | None
+    missing: Mapping[str, str]
     gpu_state: GpuState
     threads: Threads
     load: Load

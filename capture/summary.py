@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from capture.judge import differ
 from capture.latency import Latency, Warmup
 from capture.metadata import Block
 
@@ -48,7 +49,9 @@ def describe(recording: Recording) -> str:
     if block.latency.peak_allocated_bytes is not None:
         lines += row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated")
     lines += row("Warm-up", describe_warmup(block.warmup, "iterations"))
+    lines += row("First call", describe_first(block.warmup, block.latency.p50_ns))
     lines += row("Trace", _trace_text(block))
+    lines += row("Missing", *[f"{name}: {reason}" for name, reason in block.missing.items()])
     lines += row("Warnings", *list_warnings(block))
     lines += row("Files", *[file_text(recording.folder / name) for name in recording.files])
     lines += row("Next", f"analyze {recording.folder / recording.files[0]}")
@@ -102,7 +105,7 @@ def compare(recordings: Sequence[Recording]) -> Table:
         table.add_row(
             block.precision + (" amp" if block.amp else ""),
             *_spread_cells(block.latency, divisor),
-            f"{first.latency.p50_ns / block.latency.p50_ns:.2f}x",
+            _ratio_text(first.latency, block.latency),
             _peak_text(block.latency),
             _steady_text(block.warmup.steady),
         )
@@ -132,7 +135,26 @@ def draw_sweep(sweep: Sweep) -> tuple[Table, str]:
     return table, _saturation_text(sweep)
 
 
+def _ratio_text(first: Latency, other: Latency) -> str:
+    if other is first:
+        return "-"
+    if not differ(first.samples_ns, other.samples_ns):
+        return "within\nspread"
+    return f"{first.p50_ns / other.p50_ns:.2f}x"
+
+
 def _saturation_text(sweep: Sweep) -> str:
+    unsteady = [str(line.batch_size) for line in sweep.rows if line.steady is False]
+    text = _growth_text(sweep)
+    if unsteady:
+        batches = f"batch {unsteady[0]}" if len(unsteady) == 1 else f"batches {', '.join(unsteady)}"
+        text += f" The warm-up of {batches} did not become steady: their figures may differ run to run."
+    if sweep.ended_by is not None:
+        text += f" The sweep ended early: {sweep.ended_by}"
+    return text
+
+
+def _growth_text(sweep: Sweep) -> str:
     if sweep.still_growing:
         return f"Throughput still grows at batch {sweep.saturated_batch_size}, the largest that was tried."
     return (
@@ -155,6 +177,11 @@ def _headline(block: Block) -> str:
     parts = [block.model, block.precision, f"batch {block.batch_size}", *options]
     where = f"{block.device.name} ({block.device.type})"
     return f"{', '.join(parts)} on {where}, torch {block.versions.torch}"
+
+
+def describe_first(warmup: Warmup, warm_ns: int) -> str:
+    """The cold first call set against a warm one."""
+    return f"{format_time(warmup.first_call_ns)}, {format_number(warmup.first_call_ns / warm_ns)} times a warm one"
 
 
 def describe_latency(latency: Latency) -> str:

@@ -18,6 +18,7 @@ from capture.settings import (
     Precision,
     Settings,
     check_amp,
+    split_device,
 )
 
 _GROUPS: dict[str, tuple[str, ...]] = {
@@ -140,9 +141,9 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
 )
 @click.option(
     "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
-    help="auto takes CUDA where there is one.",
+    metavar="DEVICE",
+    help="cpu, cuda or cuda:N; auto takes CUDA where there is one.",
 )
 @click.option("--steps", type=click.IntRange(min=1), default=1, help="Forwards in the trace.")
 @click.option(
@@ -181,6 +182,7 @@ def _capture(out: Path, *, force: bool, options: dict[str, Any]) -> None:
     check_amp(precisions, amp=options["amp"])
     loaded = _load()
     asked = options["device"]
+    options["device_index"] = split_device(asked)[1]
     device = loaded.device.resolve_device_type(asked)
     if asked == "auto" and device == "cpu":
         click.echo("No CUDA device was found: recording on the CPU.", err=True)
@@ -230,6 +232,7 @@ def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Set
         precision=precision,
         batch_size=options["batch_size"],
         device=device,
+        device_index=options["device_index"],
         pretrained=options["pretrained"],
         amp=options["amp"],
         channels_last=options["channels_last"],
