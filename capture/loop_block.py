@@ -6,6 +6,8 @@ model, the precision that was asked for) is absent. Beyond those:
 ================= ==========================================================================================
 unit              "step": latency, trace and stretch are those of a step of the loop, its input included
 model             str; the name of the script
+precision         str | null; what was asked for, where capture itself trained; as are the next two
+amp, compile      bool
 step_ended_by     str; what ended a step, such as "rec.step()" or "AdamW.step"
 batch_size        int | null; samples per step, where the loop said so and they were all alike
 samples_per_step  float | null; their mean over the timed steps
@@ -48,6 +50,21 @@ class DuringState:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What is known of a loop that capture itself runs; of anybody else's, the name of the script."""
+
+    model: str
+    precision: str | None = None
+    amp: bool = False
+    compile: bool = False
+
+
+def ask_script() -> Asked:
+    """The name of the script that this process runs."""
+    return Asked(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python")
+
+
+@dataclass(frozen=True)
 class LoopBlock:
     """The block; the module's text says what each key means."""
 
@@ -56,6 +73,9 @@ class LoopBlock:
     recorded_at: str
     unit: str
     model: str
+    precision: str | None
+    amp: bool
+    compile: bool
     step_ended_by: str
     batch_size: int | None
     samples_per_step: float | None
@@ -76,17 +96,23 @@ class LoopBlock:
     environment: Mapping[str, str]
 
 
-def build_block(found: Found, job: Job, load_before: float | None, *, ended_by: str) -> LoopBlock:
+def build_block(
+    found: Found, job: Job, load_before: float | None, *, ended_by: str, asked: Asked | None = None
+) -> LoopBlock:
     """Everything that the finished passes found, and where they ran; at least one step must have run."""
     assert found.device is not None
     assert found.watch is not None
     samples = found.samples_per_step
+    asked = asked or ask_script()
     return LoopBlock(
         schema_version=SCHEMA_VERSION,
         tool=Tool("gpuledger", environment.tool_version()),
         recorded_at=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
         unit="step",
-        model=Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python",
+        model=asked.model,
+        precision=asked.precision,
+        amp=asked.amp,
+        compile=asked.compile,
         step_ended_by=ended_by,
         batch_size=int(samples) if samples and samples == int(samples) else None,
         samples_per_step=samples,

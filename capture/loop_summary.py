@@ -46,6 +46,8 @@ def describe(block: LoopBlock, folder: Path) -> str:
 
 def _headline(block: LoopBlock) -> str:
     parts = [block.model]
+    parts += [block.precision + (" autocast" if block.amp else "")] if block.precision else []
+    parts += ["compile"] if block.compile else []
     if block.samples_per_step:
         parts.append(f"{format_number(block.samples_per_step)} samples a step")
     if block.job.distributed:

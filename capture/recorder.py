@@ -19,7 +19,7 @@ from torch.profiler import record_function
 from capture import environment, loop_summary, output
 from capture.errors import OutputError, SettingsError
 from capture.jobs import Job, read_job
-from capture.loop_block import LoopBlock, build_block
+from capture.loop_block import Asked, LoopBlock, build_block
 from capture.metadata import write_json, write_trace
 from capture.passes import Passes, Plan, count_steps, used_cuda
 
@@ -95,6 +95,7 @@ class Recorder:
         folder: Where the files are, that of the rank in a distributed job.
         block: What run.json holds; None until it is written.
         ended_by: What ends a step, in words.
+        asked: What was asked of a loop that capture itself runs.
         force: Whether an earlier recording may be overwritten.
     """
 
@@ -109,6 +110,7 @@ class Recorder:
         self._used = False
         self._gives_way = False
         self.ended_by = "rec.step()"
+        self.asked: Asked | None = None
         self._job = Job()
         self._passes: Passes | None = None
         self._idle_steps: int | None = None
@@ -290,7 +292,9 @@ class Recorder:
         try:
             with self._stack:
                 passes.close()
-                block = build_block(passes.found, self._job, self._load_before, ended_by=self.ended_by)
+                block = build_block(
+                    passes.found, self._job, self._load_before, ended_by=self.ended_by, asked=self.asked
+                )
                 self._write(block)
         finally:
             self._leave()

@@ -22,7 +22,7 @@ from capture.settings import (
 )
 
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "Model": ("model", "pretrained", "batch_size", "seed"),
+    "Model": ("model", "pretrained", "batch_size", "seed", "train", "loader"),
     "Arithmetic": ("precisions", "amp", "channels_last", "compile_model", "cuda_graph", "cudnn_benchmark"),
     "Measuring": ("warmup", "iterations", "repeat", "batch_sweep", "device"),
     "Trace": ("steps", "stacks", "no_shapes", "no_memory_events"),
@@ -77,6 +77,7 @@ Examples:
   capture --precision fp32 --precision bf16 --batch-size 8 --out runs/
   capture --model resnet50 --precision fp16 --amp --channels-last
   capture --model my_models:build --device cpu --warmup 5 --iterations 20
+  capture --train --loader 4 --precision bf16 --amp
   capture --batch-sweep 1,2,4,8,16,32,64 --precision fp16
 
 Each precision goes into its own folder of OUT: trace.json.gz (one profiled
@@ -107,6 +108,13 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     "--batch-size",
     type=click.IntRange(min=1),
     help=f"Samples per forward.  [default: {DEFAULT_BATCH_SIZE}, or what the model's own example holds]",
+)
+@click.option("--train", is_flag=True, help="Train: forward, loss, backward, AdamW, on synthetic data.")
+@click.option(
+    "--loader",
+    type=click.IntRange(min=0),
+    metavar="WORKERS",
+    help="With --train: a DataLoader with so many workers instead of one batch that stays.",
 )
 @click.option("--seed", type=int, default=0, help="For random weights and input.")
 @click.option(
@@ -191,7 +199,11 @@ def _capture(out: Path, *, force: bool, options: dict[str, Any]) -> None:
         loaded.run.open_bench(settings)
     for _, folder in jobs:
         loaded.output.check_target(folder, force=force)
-    if options["batch_sweep"]:
+    if options["loader"] is not None and not options["train"]:
+        raise SettingsError("--loader feeds training.", "Add --train.")
+    if options["train"]:
+        _run_training(jobs, options, force=force)
+    elif options["batch_sweep"]:
         _run_sweeps(loaded, jobs, options, force=force)
     else:
         _run_recordings(loaded, jobs, force=force)
@@ -205,6 +217,17 @@ def _run_recordings(loaded: _Loaded, jobs: list[tuple[Settings, Path]], *, force
         click.echo(loaded.summary.describe(recordings[-1]) + "\n")
     if len(recordings) > 1:
         loaded.progress.print_table(loaded.summary.compare(recordings))
+
+
+def _run_training(jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool) -> None:
+    if options["batch_sweep"]:
+        raise SettingsError("--batch-sweep is for inference.", "Leave out --batch-sweep or --train.")
+    from capture.training import check_training, train_run
+
+    for settings, _ in jobs:
+        check_training(settings)
+    for settings, folder in jobs:
+        train_run(settings, folder, workers=options["loader"], force=force)
 
 
 def _run_sweeps(loaded: _Loaded, jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool) -> None:
