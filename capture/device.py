@@ -5,14 +5,17 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
-from capture.errors import SettingsError
+from capture.errors import SettingsError, first_line
 from capture.settings import DeviceType
 
 NS_PER_MS = 1_000_000
+
+Forward = Callable[[], Any]
+"""One forward on a static input; returns the model's output."""
 
 
 class Marks(Protocol):
@@ -99,14 +102,15 @@ class CpuDevice:
 
 
 class CudaMarks:
-    """CUDA events on the current stream of one device."""
+    """CUDA events on the current stream of one device, which need not be the current device."""
 
-    def __init__(self, events: Sequence[torch.cuda.Event]) -> None:
+    def __init__(self, events: Sequence[torch.cuda.Event], device: torch.device | None = None) -> None:
         self._events = events
+        self._device = device
 
     def set(self, index: int) -> None:
         """Queue the event behind the work launched so far."""
-        self._events[index].record()
+        self._events[index].record(torch.cuda.current_stream(self._device))
 
     def elapsed_ns(self, first: int, second: int) -> int:
         """Nanoseconds between two events, from CUDA's float milliseconds (resolution about 500 ns)."""
@@ -128,9 +132,12 @@ class CudaDevice:
         torch.cuda.synchronize(self.torch_device)
 
     def marks(self, count: int) -> Marks:
-        """CUDA events with timing."""
+        """CUDA events with timing, each recorded once: torch creates an event when it is first recorded."""
         make: Callable[..., torch.cuda.Event] = torch.cuda.Event
-        return CudaMarks([make(enable_timing=True) for _ in range(count)])
+        marks = CudaMarks([make(enable_timing=True) for _ in range(count)], self.torch_device)
+        for index in range(count):
+            marks.set(index)
+        return marks
 
     def release_memory(self) -> None:
         """Collect what is garbage, and return the allocator's free segments to the driver."""
@@ -150,21 +157,53 @@ class CudaDevice:
 
 
 def resolve_device_type(asked: str) -> DeviceType:
-    """Turn auto, cuda or cpu into the device that is there.
+    """Turn auto, cuda, cuda:N or cpu into the device that is there.
 
     Raises:
         SettingsError: A CUDA device was asked for and none can be used.
     """
     # torch.accelerator.current_accelerator() answers "cuda" even without a GPU.
     present = torch.cuda.is_available()
-    if asked == "cuda" and not present:
+    if asked.startswith("cuda") and not present:
         raise SettingsError(
-            "--device cuda was asked for, but torch finds no usable CUDA device.",
+            f"--device {asked} was asked for, but torch finds no usable CUDA device.",
             "Check nvidia-smi and that torch is a CUDA build, or use --device cpu.",
         )
     return "cuda" if present and asked != "cpu" else "cpu"
 
 
-def open_device(device_type: DeviceType) -> Device:
-    """The current CUDA device, or the CPU."""
-    return CudaDevice(torch.cuda.current_device()) if device_type == "cuda" else CpuDevice()
+def open_device(device_type: DeviceType, index: int | None = None) -> Device:
+    """A CUDA device, the current one where no index is given, or the CPU.
+
+    Raises:
+        SettingsError: The device is busy, full or cannot be used.
+    """
+    if device_type == "cpu":
+        return CpuDevice()
+    try:
+        if index is not None:
+            torch.cuda.set_device(index)
+        device = CudaDevice(torch.cuda.current_device())
+        torch.empty(1, device=device.torch_device)  # makes the context, which nothing before this does
+    except RuntimeError as error:
+        raise explain_context(error, index) from error
+    return device
+
+
+def explain_context(error: RuntimeError, index: int | None) -> SettingsError:
+    """Why a CUDA device cannot be opened, as a sentence and a hint."""
+    name = "The current CUDA device" if index is None else f"cuda:{index}"
+    text = str(error).lower()
+    if "busy or unavailable" in text:
+        return SettingsError(
+            f"{name} is busy or unavailable: in exclusive mode, one process holds it alone.",
+            "nvidia-smi shows the process and the compute mode; choose another with --device cuda:N.",
+        )
+    if "out of memory" in text:
+        return SettingsError(
+            f"{name} has no memory left for one more process.",
+            "nvidia-smi shows what fills it; choose another with --device cuda:N.",
+        )
+    if "invalid device ordinal" in text:
+        return SettingsError(f"{name} is not there: this process sees {torch.cuda.device_count()} CUDA devices.")
+    return SettingsError(f"{name} cannot be used: {first_line(error)}", "Check nvidia-smi, or use --device cpu.")

@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import timm
 import torch
 
 from capture.device import Device
@@ -75,8 +74,9 @@ class Versions:
 
     python: str
     torch: str
-    timm: str
+    timm: str | None
     cuda: str | None
+    hip: str | None
     cudnn: int | None
     driver: str | None
     platform: str
@@ -141,8 +141,9 @@ def read_versions(device: Device, driver: str | None) -> Versions:
     return Versions(
         python=platform.python_version(),
         torch=torch.__version__,
-        timm=timm.__version__,
+        timm=_installed("timm"),
         cuda=torch.version.cuda,
+        hip=torch.version.hip,
         cudnn=_cudnn_version() if device.type == "cuda" else None,
         driver=driver,
         platform=f"{platform.system()} {platform.machine()}",
@@ -175,10 +176,15 @@ def read_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str
 
 def tool_version() -> str:
     """Version of the installed package, or "unknown" when it runs from a checkout."""
+    return _installed("gpuledger") or "unknown"
+
+
+def _installed(package: str) -> str | None:
+    # The installed version is asked for rather than the package imported: a recorded loop may do without it.
     try:
-        return importlib.metadata.version("gpuledger")
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+        return None
 
 
 def _cudnn_version() -> int | None:

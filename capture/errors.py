@@ -17,6 +17,12 @@ class CaptureError(Exception):
         self.hint = hint
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's text, with its type where the text says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 class SettingsError(CaptureError):
     """Options that contradict each other or that this device does not have."""
 

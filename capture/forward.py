@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from capture.device import Device
-from capture.errors import CaptureError, ModelError, OutOfMemoryError
-from capture.models import LoadedModel, first_line, map_tensors
+from capture.device import Device, Forward
+from capture.errors import CaptureError, ModelError, OutOfMemoryError, first_line
+from capture.models import LoadedModel, map_tensors
 from capture.precision import DTYPES
 from capture.settings import Settings
 
-Forward = Callable[[], Any]
-"""One forward on a static input; returns the model's output."""
-
 _GRAPH_WARMUPS = 3
-_CPU_OUT_OF_MEMORY = ("DefaultCPUAllocator", "can't allocate memory", "not enough memory")
+_OUT_OF_MEMORY = (
+    "DefaultCPUAllocator",
+    "can't allocate memory",
+    "not enough memory",
+    "out of memory",  # "CUDA error: out of memory" comes as torch.AcceleratorError, "HIP out of memory" from ROCm
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUSOLVER_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+    "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+)
+"""What torch and the libraries under it say when memory is short; only the allocator has a class for it."""
 
 
 def place(loaded: LoadedModel, settings: Settings, device: Device) -> Forward:
@@ -69,7 +78,7 @@ def naming_failures(settings: Settings) -> Iterator[None]:
 def explain_failure(error: BaseException, settings: Settings) -> CaptureError | None:
     """An out-of-memory failure as a sentence and a hint; None for any other."""
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in str(error) for words in _CPU_OUT_OF_MEMORY)
+        isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
     ):
         batch = "its batch" if settings.batch_size is None else f"batch {settings.batch_size}"
         what = f"{settings.model} with {batch} in {settings.precision}"
@@ -108,8 +117,11 @@ def _capture_graph(forward: Forward, device: Device) -> Forward:
         for _ in range(_GRAPH_WARMUPS):
             forward()
     torch.cuda.current_stream(device.torch_device).wait_stream(side)
+    # CUPTI must not be torn down between profiles: with a captured graph, CUDA before 12.6 crashes then.
+    os.environ.setdefault("DISABLE_CUPTI_LAZY_REINIT", "1")
+    os.environ.setdefault("TEARDOWN_CUPTI", "0")
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=side):  # what the libraries keep for a stream was made while warming up
         output = forward()
 
     def replay() -> Any:

@@ -1,14 +1,15 @@
 """Clocks, temperature, power and throttle reasons of the GPU, before, during and after the measured loop.
 
-Read through NVML (package nvidia-ml-py, module pynvml), by the device's UUID: NVML's own index knows nothing
-of CUDA_VISIBLE_DEVICES. Where NVML is absent the state says so and why; nothing else depends on it.
+Read through NVML (package nvidia-ml-py, module pynvml), by the device's UUID where torch gives it: NVML's own
+index knows nothing of CUDA_VISIBLE_DEVICES. Where NVML is absent the state says so and why; nothing else depends on it.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ SAMPLE_PERIOD_S = 0.03
 A sample costs the measured thread some microseconds of Python; NVML's own work does not hold it up.
 """
 COLD_CLOCK_SHARE = 0.9
-"""Below this share of the highest SM clock a GPU is cold or held back."""
+"""Below this share of the highest SM clock a GPU is cold or held back, where NVML gives no reasons: a healthy card at
+its power limit runs below it too."""
 DRIFT_SHARE = 0.05
 """A larger change of the SM clock within the loop means that its iterations are not alike."""
 
@@ -75,6 +77,7 @@ class GpuDuring:
         power_mean_mw: Mean power.
         throttle_mask: Bits of all readings together.
         throttle_reasons: The same in words.
+        reasons_known: Whether NVML said so at all.
     """
 
     samples: int
@@ -85,6 +88,7 @@ class GpuDuring:
     power_mean_mw: int | None
     throttle_mask: int
     throttle_reasons: tuple[str, ...]
+    reasons_known: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,8 @@ def judge_clocks(during: GpuDuring, limit_mhz: int | None) -> tuple[str, ...]:
     """Why the clocks of the loop cannot be trusted: cold, drifting or throttled."""
     reasons = []
     low, middle, high = during.sm_clock_min_mhz, during.sm_clock_median_mhz, during.sm_clock_max_mhz
-    if limit_mhz and middle is not None and middle < COLD_CLOCK_SHARE * limit_mhz:
+    unexplained = not during.reasons_known
+    if unexplained and limit_mhz and middle is not None and middle < COLD_CLOCK_SHARE * limit_mhz:
         reasons.append(f"SM clock {middle} MHz is below {COLD_CLOCK_SHARE:.0%} of {limit_mhz} MHz")
     if low is not None and high and (high - low) / high > DRIFT_SHARE:
         reasons.append(f"SM clock moved between {low} and {high} MHz")
@@ -153,6 +158,7 @@ def summarize_samples(samples: Sequence[GpuSample]) -> GpuDuring | None:
         power_mean_mw=round(statistics.fmean(power)) if power else None,
         throttle_mask=mask,
         throttle_reasons=reasons_in_words(mask),
+        reasons_known=any(sample.throttle_mask is not None for sample in samples),
     )
 
 
@@ -259,16 +265,33 @@ def open_watch(device: Device, uuid: str | None) -> GpuWatch:
         return GpuWatch(None, None, "nvidia-ml-py is not installed")
     try:
         pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByUUID(_nvml_uuid(uuid))
+        handle = find_handle(pynvml, uuid, device.torch_device.index or 0)
     except (pynvml.NVMLError, TypeError) as error:
         return GpuWatch(None, None, f"NVML cannot be used: {error}")
     return GpuWatch(pynvml, handle, None)
 
 
-def _nvml_uuid(uuid: str | None) -> str:
-    if uuid is None:
-        raise TypeError("this torch does not tell the device's UUID")
-    return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+def find_handle(nvml: Any, uuid: str | None, index: int, variables: Mapping[str, str] = os.environ) -> Any:
+    """NVML's handle of a CUDA device, so that a MIG slice is the slice and not its whole GPU.
+
+    Args:
+        nvml: The module pynvml, initialised.
+        uuid: As torch gives it; torch gives a slice that of its GPU.
+        index: CUDA's index of the device, which counts within CUDA_VISIBLE_DEVICES.
+        variables: The environment.
+
+    Raises:
+        NVMLError: There is no such device.
+    """
+    visible = [entry.strip() for entry in variables.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
+    entry = visible[index] if index < len(visible) else ""
+    if entry.startswith("MIG-"):
+        return nvml.nvmlDeviceGetHandleByUUID(entry)
+    if uuid is not None:
+        return nvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}")
+    if entry.startswith("GPU-"):
+        return nvml.nvmlDeviceGetHandleByUUID(entry)
+    return nvml.nvmlDeviceGetHandleByIndex(int(entry) if entry.isdecimal() else index)
 
 
 def _throttle_reader(nvml: Any) -> Callable[[Any], int]:

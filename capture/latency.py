@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from capture.device import Device
-from capture.forward import Forward
+from capture.device import Device, Forward
 
 NS_PER_S = 1_000_000_000
 
@@ -67,11 +66,13 @@ class Latency:
         max_ns: Slowest iteration.
         stdev_ns: Sample standard deviation; None for one sample.
         samples_ns: Every iteration in order.
-        enqueue_p50_ns: Median host time to launch one forward on an idle device; None on the CPU.
-        request_p50_ns: Median host time of one isolated forward with its wait, what a single caller sees.
+        enqueue_p50_ns: Median host time to launch one forward on an idle device; None on the CPU and in a loop.
+        request_p50_ns: Median host time of one isolated forward with its wait, what a single caller sees; in a
+            loop, where no step is isolated, the median itself.
         wall_ns: Host time of the whole back-to-back loop with its one wait.
-        throughput_samples_per_s: Real batch size over the mean latency.
-        host_bound: Whether launching takes about as long as the forward; None on the CPU.
+        throughput_samples_per_s: Real batch size over the median latency; None where nobody counts
+            samples.
+        host_bound: Whether launching takes about as long as the forward; None on the CPU and in a loop.
         peak_allocated_bytes: Peak of the caching allocator; None on the CPU.
         peak_reserved_bytes: Peak of the memory the allocator held; None on the CPU.
         clock: "cuda_events" or "perf_counter".
@@ -89,7 +90,7 @@ class Latency:
     enqueue_p50_ns: int | None
     request_p50_ns: int
     wall_ns: int
-    throughput_samples_per_s: float
+    throughput_samples_per_s: float | None
     host_bound: bool | None
     peak_allocated_bytes: int | None
     peak_reserved_bytes: int | None
@@ -180,32 +181,46 @@ def is_steady(earlier_ns: Sequence[int], later_ns: Sequence[int]) -> bool:
     return all(_relative_spread(window) < STEADY_SPREAD for window in (earlier_ns, later_ns))
 
 
-def warm_up(run: Callable[[int], Window], *, fixed_iterations: int | None = None, first_call_ns: int = 0) -> Warmup:
+def warm_up(
+    run: Callable[[int], Window],
+    *,
+    fixed_iterations: int | None = None,
+    first_call_ns: int = 0,
+    most_iterations: int = MOST_WARMUP_ITERATIONS,
+) -> Warmup:
     """Run windows until two in a row agree, or until the cap; or exactly so many iterations.
 
     Args:
         run: Runs a window of so many iterations.
         fixed_iterations: Run exactly so many and only judge them.
         first_call_ns: Recorded with the rest.
+        most_iterations: The cap.
     """
     if fixed_iterations is not None:
         return _warm_up_fixed(run, fixed_iterations, first_call_ns)
     windows: list[Window] = []
     while True:
         windows.append(run(WINDOW_ITERATIONS))
-        stopped = _stop_reason(windows)
+        stopped = stop_reason(windows, most_iterations)
         if stopped is not None:
             steady, reason = stopped
             return _warmup(windows, first_call_ns, steady=steady, reason=reason)
 
 
-def summarize(window: Window, isolated: Isolated, batch_size: int, device: Device) -> Latency:
-    """Statistics of the measured iterations; call right after them, so that the peak is theirs."""
+def summarize(window: Window, isolated: Isolated | None, batch_size: float | None, device: Device) -> Latency:
+    """Statistics of the measured iterations; call right after them, so that the peak is theirs.
+
+    Args:
+        window: The measured iterations.
+        isolated: Iterations with a wait after each; None in a loop, which is not stopped for them.
+        batch_size: Samples per iteration, their mean where they differ; None where nobody counts them.
+        device: Where they ran.
+    """
     samples = window.samples_ns
     mean = statistics.fmean(samples)
     peak = device.peak_memory_bytes()
-    on_host = device.type == "cpu"
-    enqueue_ns = None if on_host else percentile_ns(isolated.enqueue_ns, 0.5)
+    apart = isolated if device.type != "cpu" else None
+    enqueue_ns = percentile_ns(apart.enqueue_ns, 0.5) if apart else None
     p50_ns = percentile_ns(samples, 0.5)
     return Latency(
         n=len(samples),
@@ -218,9 +233,9 @@ def summarize(window: Window, isolated: Isolated, batch_size: int, device: Devic
         stdev_ns=round(statistics.stdev(samples)) if len(samples) > 1 else None,
         samples_ns=samples,
         enqueue_p50_ns=enqueue_ns,
-        request_p50_ns=percentile_ns(isolated.request_ns, 0.5),
+        request_p50_ns=percentile_ns(isolated.request_ns, 0.5) if isolated else p50_ns,
         wall_ns=window.wall_ns,
-        throughput_samples_per_s=batch_size * NS_PER_S / mean if mean else 0.0,
+        throughput_samples_per_s=batch_size * NS_PER_S / p50_ns if p50_ns and batch_size else None,
         host_bound=None if enqueue_ns is None else enqueue_ns >= HOST_BOUND_SHARE * p50_ns,
         peak_allocated_bytes=peak[0] if peak else None,
         peak_reserved_bytes=peak[1] if peak else None,
@@ -244,7 +259,10 @@ def _warm_up_fixed(run: Callable[[int], Window], iterations: int, first_call_ns:
     )
 
 
-def _stop_reason(windows: Sequence[Window]) -> tuple[bool | None, str] | None:
+def stop_reason(
+    windows: Sequence[Window], most_iterations: int = MOST_WARMUP_ITERATIONS
+) -> tuple[bool | None, str] | None:
+    """Whether these windows of warm-up suffice: the verdict (steady, not steady, not judged) and why; else None."""
     iterations = len(windows) * WINDOW_ITERATIONS
     spent_ns = sum(window.wall_ns for window in windows)
     if spent_ns < LEAST_WARMUP_NS:
@@ -252,8 +270,8 @@ def _stop_reason(windows: Sequence[Window]) -> tuple[bool | None, str] | None:
     judged = len(windows) > 1
     if judged and is_steady(windows[-2].samples_ns, windows[-1].samples_ns):
         return True, _verdict_words(agreed=True)
-    if iterations >= MOST_WARMUP_ITERATIONS:
-        return False, f"{_verdict_words(agreed=False)} at the cap of {MOST_WARMUP_ITERATIONS} iterations"
+    if iterations >= most_iterations:
+        return False, f"{_verdict_words(agreed=False)} at the cap of {most_iterations} iterations"
     if spent_ns < MOST_WARMUP_NS:
         return None
     cap = f"the cap of {MOST_WARMUP_NS // NS_PER_S} s"

@@ -34,6 +34,7 @@ repeats               [:class:`Repeat`]; every whole measurement in order, the l
 repeat_p50_spread     float | null; (largest - smallest) / smallest median over the repeats; null for one
 profile               :class:`capture.profile.Profile`
 snapshot              :class:`capture.snapshot.Snapshot` | null
+missing               {str: str}; passes that were asked for and are not there, and why
 gpu_state             :class:`capture.gpu_state.GpuState`; recorded is false, with a reason, without one
 threads               :class:`capture.environment.Threads`
 load                  :class:`capture.environment.Load`
@@ -56,7 +57,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from capture.environment import DeviceInfo, Load, Threads, Versions
 from capture.errors import ProfileError
@@ -74,6 +75,22 @@ _CHUNK_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 13
 """Held back from the copy, since the file's last key is rewritten; a path is at most 4096 bytes long."""
 _TRACE_NAME = re.compile(rb'("traceName"\s*:\s*)"(?:[^"\\]|\\.)*"')
+
+
+class Readable(Protocol):
+    """A file that is read, packed or not."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes."""
+        ...
+
+
+class Writable(Protocol):
+    """A file that is written, packed or not."""
+
+    def write(self, content: bytes, /) -> int:
+        """All of the bytes."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +118,7 @@ class Repeat:
     stdev_ns: int | None
     min_ns: int
     max_ns: int
-    throughput_samples_per_s: float
+    throughput_samples_per_s: float | None
     warmup_iterations: int
     steady: bool | None
 
@@ -139,6 +156,7 @@ class Block:
     repeat_p50_spread: float | None
     profile: Profile
     snapshot: Snapshot | None
+    missing: Mapping[str, str]
     gpu_state: GpuState
     threads: Threads
     load: Load
@@ -177,6 +195,25 @@ def write_trace(exported: Path, block: object, target: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
+def add_block(path: Path, block: object) -> None:
+    """Put the block into an exported trace, .json or .json.gz, where it lies.
+
+    Raises:
+        ProfileError: The file is not a JSON object.
+    """
+    packed = path.suffix == ".gz"
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with (
+            gzip.open(path, "rb") if packed else path.open("rb") as source,
+            gzip.open(partial, "wb", _GZIP_LEVEL) if packed else partial.open("wb") as sink,
+        ):
+            _splice(source, sink, to_json(block).encode("ascii"), path.name)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def write_json(value: object, target: Path) -> None:
     """Write an object as indented JSON; the file appears under its name only when it is whole."""
     partial = target.with_name(target.name + ".partial")
@@ -193,7 +230,7 @@ def read_block(path: Path) -> Any:
         return json.load(file).get(KEY)
 
 
-def _splice(source: BinaryIO, sink: gzip.GzipFile, block: bytes, name: str) -> None:
+def _splice(source: Readable, sink: Writable, block: bytes, name: str) -> None:
     head = source.read(_CHUNK_BYTES)
     brace = len(head) - len(head.lstrip()) + 1
     rest = head[brace:].lstrip()

@@ -16,7 +16,7 @@ import timm
 import torch
 from timm.data.config import resolve_model_data_config
 
-from capture.errors import ModelError, SettingsError
+from capture.errors import ModelError, SettingsError, first_line
 from capture.settings import DEFAULT_BATCH_SIZE, Settings
 
 _CLOSE_NAMES = 3
@@ -214,9 +214,3 @@ def _configured_size(model: str, module: torch.nn.Module) -> tuple[int, ...]:
 def _with_random_input(module: torch.nn.Module, size: tuple[int, ...], batch_size: int, source: str) -> LoadedModel:
     batch = torch.randn(batch_size, *size)
     return LoadedModel(module, (batch,), {}, int(batch.shape[0]), source)
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an exception's text, with its type where the text says nothing."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

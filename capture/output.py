@@ -16,6 +16,8 @@ TRACE_NAME = "trace.json.gz"
 SNAPSHOT_NAME = "snapshot.pickle"
 RUN_NAME = "run.json"
 SWEEP_NAME = "sweep.json"
+EXPORTED_NAME = "exported.json"
+"""The trace as torch wrote it; it is gone when the recording is whole."""
 OWN_NAMES = (TRACE_NAME, SNAPSHOT_NAME, RUN_NAME, SWEEP_NAME)
 
 

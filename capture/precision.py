@@ -8,7 +8,7 @@ is inherited where the switch says nothing, and wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,8 @@ _NEW_API_NODES = (
 """From the general to the particular: a value further down is inherited until it is set itself."""
 _INHERITED_FROM = ("", "cudnn", "mkldnn")
 _INHERIT = "none"
+_ABOVE = {"cuda.matmul": "", "cudnn": "", "cudnn.conv": "cudnn", "cudnn.rnn": "cudnn"}
+_CUDA_NODES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn")
 
 
 @dataclass(frozen=True)
@@ -86,12 +88,12 @@ def arithmetic(precision: Precision) -> Iterator[PrecisionState]:
     Yields:
         The state during the run, read back from torch.
     """
-    before = read_state()
+    before, inheriting = read_state(), _find_inheriting()
     try:
         _set_tf32(allowed=precision == "tf32")
         yield read_state()
     finally:
-        _restore(before)
+        _restore(before, inheriting)
 
 
 @contextmanager
@@ -119,6 +121,39 @@ def check_supported(settings: Settings) -> None:
         raise SettingsError("This GPU has no bf16 arithmetic.", "Use --precision fp16.")
 
 
+def check_state(precision: Precision, state: PrecisionState) -> None:
+    """Refuse a run in which torch says something else than was asked for.
+
+    Raises:
+        SettingsError: A switch for products, convolutions or recurrent layers is not as asked.
+    """
+    wanted = precision == "tf32"
+    said = {"cuda.matmul.allow_tf32": state.matmul_allow_tf32, "cudnn.allow_tf32": state.cudnn_allow_tf32}
+    said |= {
+        f"{name}.fp32_precision": state.fp32_precision[name] == "tf32"
+        for name in _CUDA_NODES
+        if name in state.fp32_precision
+    }
+    for name, allowed in said.items():
+        if allowed is not None and allowed != wanted:
+            raise SettingsError(
+                f"--precision {precision}: after switching, torch.backends.{name} still "
+                f"{'allows' if allowed else 'forbids'} TF32.",
+                "Something in this process sets it; look for torch.backends in the model's own code.",
+            )
+
+
+def check_tf32(precision: Precision, name: str) -> None:
+    """Refuse tf32 where torch says that the current device has none.
+
+    Raises:
+        SettingsError: The GPU would silently compute in fp32.
+    """
+    supported: Callable[[], bool] | None = getattr(torch.cuda, "is_tf32_supported", None)
+    if precision == "tf32" and supported is not None and not supported():
+        raise SettingsError(f"{name} has no TF32.", "Use --precision fp32 or --precision fp16.")
+
+
 def _has_bf16() -> bool:
     try:
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
@@ -136,7 +171,7 @@ def _set_tf32(*, allowed: bool) -> None:
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def _restore(before: PrecisionState) -> None:
+def _restore(before: PrecisionState, inheriting: Collection[str]) -> None:
     if before.matmul_allow_tf32 is not None:
         torch.backends.cuda.matmul.allow_tf32 = before.matmul_allow_tf32
     if before.float32_matmul_precision is not None:
@@ -144,7 +179,31 @@ def _restore(before: PrecisionState) -> None:
     if before.cudnn_allow_tf32 is not None:
         torch.backends.cudnn.allow_tf32 = before.cudnn_allow_tf32
     for name, value in before.fp32_precision.items():
+        if name in inheriting:
+            _write_node(name, _INHERIT)  # so that a later change further up still reaches it
         _write_node(name, value)
+
+
+def _find_inheriting() -> frozenset[str]:
+    """The nodes that say nothing themselves: they change with the one above, which is put back afterwards."""
+    found: set[str] = set()
+    for name, above in _ABOVE.items():
+        value = _guarded(partial(_read_node, above))
+        if not isinstance(value, str):
+            continue
+        try:
+            if all(_follows(name, above, tried) for tried in ("ieee", "tf32")):
+                found.add(name)
+        finally:
+            if above in found:
+                _write_node(above, _INHERIT)
+            _write_node(above, value)
+    return frozenset(found)
+
+
+def _follows(name: str, above: str, tried: str) -> bool:
+    _write_node(above, tried)
+    return bool(_guarded(partial(_read_node, name)) == tried)
 
 
 def _read_new_api() -> dict[str, str]:

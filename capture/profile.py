@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from capture.device import Device
+from capture.device import Device, Forward
 from capture.errors import ProfileError
-from capture.forward import Forward
 from capture.settings import Settings
 from capture.stderr_noise import without_profiler_noise
 
 SPAN_NAME = "model_inference"
 """Plain ASCII: the profiler's exporter turns any other name into "unknown"."""
 _SCHEDULE_WARMUP = 1
-_KERNEL_CATEGORY = "kernel"
+OWN_PROFILERS: weakref.WeakSet[profile] = weakref.WeakSet()
+"""Profilers made here, not by the script that is recorded."""
+KERNEL_CATEGORY = "kernel"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def record_trace(forward: Forward, device: Device, settings: Settings, path: Pat
     """
     with without_profiler_noise():
         # The first start of the profiler loads its libraries, which would stretch the recorded forward.
-        with _profiler(device, settings):
+        with make_profiler(device, settings):
             forward()
             device.synchronize()
         device.synchronize()  # kernels still running at the start would be recorded without a launch
@@ -67,7 +70,7 @@ def record_trace(forward: Forward, device: Device, settings: Settings, path: Pat
             recorded, wall_ns = _record_steps(forward, device, settings)
         recorded.export_chrome_trace(str(path))
     activities = count_activities(path)
-    if device.type == "cuda" and not activities[_KERNEL_CATEGORY]:
+    if device.type == "cuda" and not activities[KERNEL_CATEGORY]:
         raise ProfileError(
             "The profiler recorded not one kernel of this CUDA run.",
             "Another profiler (nsys, ncu, a monitor) may hold CUPTI, or the driver forbids profiling.",
@@ -80,7 +83,7 @@ def record_trace(forward: Forward, device: Device, settings: Settings, path: Pat
         profiled_wall_ns=wall_ns,
         span_name=SPAN_NAME,
         activities=dict(sorted(activities.items())),
-        kernel_count=activities[_KERNEL_CATEGORY],
+        kernel_count=activities[KERNEL_CATEGORY],
     )
 
 
@@ -107,21 +110,49 @@ def count_activities(path: Path) -> Counter[str]:
     return counts
 
 
-def _profiler(device: Device, settings: Settings, **options: Any) -> profile:
+def profiler_at_work() -> bool:
+    """Whether torch's profiler is recording in this thread."""
+    asked: Callable[[], bool] | None = getattr(torch.autograd, "_profiler_enabled", None)
+    return asked is not None and asked()
+
+
+class TraceOptions(Protocol):
+    """What the trace is to hold."""
+
+    @property
+    def shapes(self) -> bool:
+        """Operand shapes."""
+        ...
+
+    @property
+    def memory_events(self) -> bool:
+        """Allocations and frees."""
+        ...
+
+    @property
+    def stacks(self) -> bool:
+        """Python stacks."""
+        ...
+
+
+def make_profiler(device: Device, settings: TraceOptions, **options: Any) -> profile:
+    """Torch's profiler for this device, not yet started."""
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
-    return profile(
+    made = profile(
         activities=activities,
         record_shapes=settings.shapes,
         profile_memory=settings.memory_events,
         with_stack=settings.stacks,
         **options,
     )
+    OWN_PROFILERS.add(made)
+    return made
 
 
 def _record_one(forward: Forward, device: Device, settings: Settings) -> tuple[profile, int]:
-    with _profiler(device, settings) as recorded:
+    with make_profiler(device, settings) as recorded:
         begin_ns = time.perf_counter_ns()
         with record_function(SPAN_NAME):
             forward()
@@ -134,7 +165,7 @@ def _record_one(forward: Forward, device: Device, settings: Settings) -> tuple[p
 def _record_steps(forward: Forward, device: Device, settings: Settings) -> tuple[profile, int]:
     plan = schedule(wait=0, warmup=_SCHEDULE_WARMUP, active=settings.steps, repeat=1)
     begin_ns = 0
-    with _profiler(device, settings, schedule=plan) as recorded:
+    with make_profiler(device, settings, schedule=plan) as recorded:
         for index in range(_SCHEDULE_WARMUP + settings.steps):
             if index == _SCHEDULE_WARMUP:
                 begin_ns = time.perf_counter_ns()

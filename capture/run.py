@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 
 from capture import environment, latency, output
-from capture.device import Device, open_device
-from capture.errors import CaptureError
-from capture.forward import Forward, explain_failure, naming_failures, place
+from capture.device import Device, Forward, open_device
+from capture.errors import CaptureError, first_line
+from capture.forward import explain_failure, naming_failures, place
 from capture.gpu_state import GpuWatch, open_watch
 from capture.latency import Latency, Measurement
 from capture.metadata import (
@@ -30,15 +30,22 @@ from capture.metadata import (
     write_trace,
 )
 from capture.models import LoadedModel, all_finite, load_model
-from capture.precision import DTYPES, PrecisionState, arithmetic, check_supported, cudnn_search, read_state
+from capture.precision import (
+    DTYPES,
+    PrecisionState,
+    arithmetic,
+    check_state,
+    check_supported,
+    check_tf32,
+    cudnn_search,
+    read_state,
+)
 from capture.profile import Profile, record_trace
 from capture.settings import Settings, check_capability, check_settings
 from capture.snapshot import Snapshot, record_snapshot
 
 Tell = Callable[[str], None]
 """Called with the name of each stage as it begins."""
-
-_EXPORTED_NAME = "exported.json"
 
 
 def say_nothing(_stage: str) -> None:
@@ -91,6 +98,7 @@ class _Passes:
     states: PrecisionStates
     profile: Profile
     snapshot: Snapshot | None
+    missing: Mapping[str, str]
 
 
 def open_bench(settings: Settings, tell: Tell = say_nothing, device: Device | None = None) -> Bench:
@@ -100,10 +108,12 @@ def open_bench(settings: Settings, tell: Tell = say_nothing, device: Device | No
         SettingsError: The device lacks what was asked for.
     """
     check_settings(settings)
-    device = device or open_device(settings.device)
+    device = device or open_device(settings.device, settings.device_index)
     info = environment.describe_device(device)
     if info.capability is not None:
-        check_capability(settings, info.capability, info.name)
+        if torch.version.hip is None:  # ROCm reports a gfx90a as (9, 0), which has no TF32
+            check_capability(settings, info.capability, info.name)
+        check_tf32(settings.precision, info.name)
     check_supported(settings)
     return Bench(settings, device, open_watch(device, environment.device_uuid(device)), info, tell)
 
@@ -133,7 +143,7 @@ def capture_run(
     with output.staged(folder) as staging, _explaining(settings):
         block = _record(bench, staging)
         tell("writing")
-        exported = staging / _EXPORTED_NAME
+        exported = staging / output.EXPORTED_NAME
         write_trace(exported, block, staging / output.TRACE_NAME)
         exported.unlink()
         write_json(block, staging / output.RUN_NAME)
@@ -209,6 +219,7 @@ def _record(bench: Bench, staging: Path) -> Block:
         repeat_p50_spread=repeat_spread(passes.measurements),
         profile=passes.profile,
         snapshot=passes.snapshot,
+        missing=passes.missing,
         gpu_state=bench.watch.state(),
         threads=environment.read_threads(),
         load=environment.judge_load(load_before, environment.read_load_average()),
@@ -226,14 +237,14 @@ def _run_passes(bench: Bench, staging: Path) -> _Passes:
         # Read after the model ran: its own code may have set a switch too.
         states = PrecisionStates(before, read_state())
         bench.tell("profiling")
-        profile = record_trace(measured.forward, device, settings, staging / _EXPORTED_NAME)
+        profile = record_trace(measured.forward, device, settings, staging / output.EXPORTED_NAME)
         measurement, output_finite, forwards = (
             measured.measurement,
             measured.output_finite,
             [measured.forward],
         )
         del measured  # the snapshot pass may have to free the placed model first
-        snapshot = _snapshot(bench, loaded, forwards, staging) if settings.snapshot else None
+        snapshot, missing = _try_snapshot(bench, loaded, forwards, staging) if settings.snapshot else (None, {})
     return _Passes(
         loaded=loaded,
         measurements=(*earlier, measurement),
@@ -242,6 +253,7 @@ def _run_passes(bench: Bench, staging: Path) -> _Passes:
         states=states,
         profile=profile,
         snapshot=snapshot,
+        missing=missing,
     )
 
 
@@ -262,6 +274,8 @@ def _build(bench: Bench) -> LoadedModel:
 def _conditions(settings: Settings) -> Iterator[PrecisionState]:
     with ExitStack() as stack:
         state = stack.enter_context(arithmetic(settings.precision))
+        if settings.device == "cuda":
+            check_state(settings.precision, state)
         stack.enter_context(cudnn_search(enabled=settings.cudnn_benchmark))
         stack.enter_context(torch.inference_mode())
         yield state
@@ -300,6 +314,18 @@ def _measure_warm(bench: Bench, forward: Forward, batch_size: int) -> Latency:
     else:
         isolated = latency.run_isolated(forward, device)
     return latency.summarize(window, isolated, batch_size, device)
+
+
+def _try_snapshot(
+    bench: Bench, loaded: LoadedModel, forwards: list[Forward], staging: Path
+) -> tuple[Snapshot | None, dict[str, str]]:
+    """The snapshot, or why there is none: latency and trace are finished, and nothing here is worth losing them."""
+    try:
+        return _snapshot(bench, loaded, forwards, staging), {}
+    except Exception as error:  # noqa: BLE001 - torch's functions behind it are private and refuse in many ways
+        (staging / output.SNAPSHOT_NAME).unlink(missing_ok=True)
+        explained = explain_failure(error, bench.settings)
+        return None, {"snapshot": explained.message if explained else first_line(error)}
 
 
 def _snapshot(bench: Bench, loaded: LoadedModel, forwards: list[Forward], staging: Path) -> Snapshot:

@@ -33,6 +33,7 @@ class Settings:
         precision: What the arithmetic is asked to be.
         batch_size: Samples per forward; None takes the example's own, or 64 where the model leaves it open.
         device: Where it runs; already resolved, never "auto".
+        device_index: Which CUDA device; None is the current one.
         pretrained: Trained weights instead of random ones.
         amp: Reach fp16 or bf16 by autocast instead of by casting the model.
         channels_last: Model and input in the channels-last memory format.
@@ -55,6 +56,7 @@ class Settings:
     precision: Precision = "fp32"
     batch_size: int | None = None
     device: DeviceType = "cpu"
+    device_index: int | None = None
     pretrained: bool = False
     amp: bool = False
     channels_last: bool = False
@@ -102,6 +104,18 @@ def check_settings(settings: Settings, environment: Mapping[str, str] = os.envir
             "--snapshot with --cuda-graph would record nothing: a replayed graph allocates no memory.",
             "Add --snapshot-weights, which records how the graph is captured.",
         )
+
+
+def split_device(asked: str) -> tuple[str, int | None]:
+    """Take cuda:1 apart into its kind and its index.
+
+    Raises:
+        SettingsError: It is neither auto, cpu, cuda nor cuda:N.
+    """
+    kind, colon, index = asked.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (colon and (kind != "cuda" or not index.isdecimal())):
+        raise SettingsError(f"--device {asked} is unknown.", "Use auto, cpu, cuda or cuda:N.")
+    return kind, int(index) if index else None
 
 
 def check_amp(precisions: tuple[Precision, ...], *, amp: bool) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
-from capture.device import Device
+from capture.device import Device, Forward
 from capture.errors import ProfileError
-from capture.forward import Forward
 from capture.profile import SPAN_NAME
 
 MOST_ENTRIES = 100_000
@@ -33,7 +33,8 @@ class Snapshot:
 
     Attributes:
         file: Name of the pickle beside the trace.
-        starts: "weights" when the history begins before the model moved to the device, else "forward".
+        starts: "weights" when the history begins before the model moved to the device, "step" in a loop, else
+            "forward".
         events: Allocator events of this device.
         max_entries: Events that the allocator was told to keep.
         overflowed: Whether older events were lost.
@@ -77,17 +78,33 @@ def record_snapshot(
     Raises:
         ProfileError: The allocator recorded nothing.
     """
+    with history(device):
+        with record_function(SPAN_NAME):
+            make_forward()()
+        return write_history(device, path, starts=starts)
+
+
+@contextmanager
+def history(device: Device) -> Iterator[None]:
+    """Record the allocator's history inside; the device is idle when it begins, and its peaks begin anew."""
     device.reset_peak_memory()
     _set_history("all")
     try:
         device.synchronize()
-        with record_function(SPAN_NAME):
-            make_forward()()
-        device.synchronize()
-        stats = torch.cuda.memory_stats(device.torch_device)
-        taken: dict[str, Any] = torch.cuda.memory._snapshot()
+        yield
     finally:
         _set_history(None)
+
+
+def write_history(device: Device, path: Path, *, starts: str) -> Snapshot:
+    """Wait for the device and write what was recorded since; call inside :func:`history`.
+
+    Raises:
+        ProfileError: The allocator recorded nothing.
+    """
+    device.synchronize()
+    stats = torch.cuda.memory_stats(device.torch_device)
+    taken: dict[str, Any] = torch.cuda.memory._snapshot()
     events = count_events(taken, device.torch_device.index)
     if not events:
         raise ProfileError(

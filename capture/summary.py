@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from capture.latency import Latency
+from capture.judge import differ
+from capture.latency import Latency, Warmup
 from capture.metadata import Block
-from capture.run import Recording
-from capture.sweep import Sweep
+
+if TYPE_CHECKING:  # they load timm, which a recorded loop may do without
+    from capture.loop_block import LoopBlock
+    from capture.run import Recording
+    from capture.sweep import Sweep
 
 _NS_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _MIB = 1 << 20
@@ -37,17 +42,19 @@ def describe(recording: Recording) -> str:
     """The summary of one recording, a line per question, ending with the next command."""
     block = recording.block
     lines = [_headline(block)]
-    lines += _row("Latency", _latency_text(block.latency))
+    lines += row("Latency", describe_latency(block.latency))
     if block.repeat_p50_spread is not None:
-        lines += _row("Repeats", f"{len(block.repeats)} whole runs, medians {_percent(block.repeat_p50_spread)} apart")
-    lines += _row("Throughput", f"{format_number(block.latency.throughput_samples_per_s)} samples/s")
+        lines += row("Repeats", f"{len(block.repeats)} whole runs, medians {_percent(block.repeat_p50_spread)} apart")
+    lines += row("Throughput", f"{format_number(block.latency.throughput_samples_per_s or 0)} samples/s")
     if block.latency.peak_allocated_bytes is not None:
-        lines += _row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated")
-    lines += _row("Warm-up", _warmup_text(block))
-    lines += _row("Trace", _trace_text(block))
-    lines += _row("Warnings", *list_warnings(block))
-    lines += _row("Files", *[_file_text(recording.folder / name) for name in recording.files])
-    lines += _row("Next", f"analyze {recording.folder / recording.files[0]}")
+        lines += row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated")
+    lines += row("Warm-up", describe_warmup(block.warmup, "iterations"))
+    lines += row("First call", describe_first(block.warmup, block.latency.p50_ns))
+    lines += row("Trace", _trace_text(block))
+    lines += row("Missing", *[f"{name}: {reason}" for name, reason in block.missing.items()])
+    lines += row("Warnings", *list_warnings(block))
+    lines += row("Files", *[file_text(recording.folder / name) for name in recording.files])
+    lines += row("Next", f"analyze {recording.folder / recording.files[0]}")
     return "\n".join(lines)
 
 
@@ -59,6 +66,12 @@ def list_warnings(block: Block) -> list[str]:
         warnings.append(f"{words}: {block.warmup.reason}")
     if block.output_finite is False:
         warnings.append("the output holds inf or nan")
+    return warnings + list_conditions(block)
+
+
+def list_conditions(block: Block | LoopBlock) -> list[str]:
+    """What was wrong with the machine while it was measured."""
+    warnings = []
     if block.load.busy:
         averages = f"load {block.load.average_1m} before, {block.load.average_1m_after} after"
         warnings.append(f"the machine was busy: {averages}, on {block.threads.usable_cores} cores")
@@ -92,7 +105,7 @@ def compare(recordings: Sequence[Recording]) -> Table:
         table.add_row(
             block.precision + (" amp" if block.amp else ""),
             *_spread_cells(block.latency, divisor),
-            f"{first.latency.p50_ns / block.latency.p50_ns:.2f}x",
+            _ratio_text(first.latency, block.latency),
             _peak_text(block.latency),
             _steady_text(block.warmup.steady),
         )
@@ -122,7 +135,26 @@ def draw_sweep(sweep: Sweep) -> tuple[Table, str]:
     return table, _saturation_text(sweep)
 
 
+def _ratio_text(first: Latency, other: Latency) -> str:
+    if other is first:
+        return "-"
+    if not differ(first.samples_ns, other.samples_ns):
+        return "within\nspread"
+    return f"{first.p50_ns / other.p50_ns:.2f}x"
+
+
 def _saturation_text(sweep: Sweep) -> str:
+    unsteady = [str(line.batch_size) for line in sweep.rows if line.steady is False]
+    text = _growth_text(sweep)
+    if unsteady:
+        batches = f"batch {unsteady[0]}" if len(unsteady) == 1 else f"batches {', '.join(unsteady)}"
+        text += f" The warm-up of {batches} did not become steady: their figures may differ run to run."
+    if sweep.ended_by is not None:
+        text += f" The sweep ended early: {sweep.ended_by}"
+    return text
+
+
+def _growth_text(sweep: Sweep) -> str:
     if sweep.still_growing:
         return f"Throughput still grows at batch {sweep.saturated_batch_size}, the largest that was tried."
     return (
@@ -147,7 +179,13 @@ def _headline(block: Block) -> str:
     return f"{', '.join(parts)} on {where}, torch {block.versions.torch}"
 
 
-def _latency_text(latency: Latency) -> str:
+def describe_first(warmup: Warmup, warm_ns: int) -> str:
+    """The cold first call set against a warm one."""
+    return f"{format_time(warmup.first_call_ns)}, {format_number(warmup.first_call_ns / warm_ns)} times a warm one"
+
+
+def describe_latency(latency: Latency) -> str:
+    """Median, percentiles and range, with the number of samples."""
     spread = f"{format_time(latency.min_ns)} to {format_time(latency.max_ns)}, n {latency.n}"
     text = f"{format_time(latency.p50_ns)} median, p90 {format_time(latency.p90_ns)}"
     if latency.p99_ns is not None:
@@ -158,9 +196,10 @@ def _latency_text(latency: Latency) -> str:
     return text
 
 
-def _warmup_text(block: Block) -> str:
-    verdict = {True: "steady", False: "not steady", None: "not judged"}[block.warmup.steady]
-    return f"{verdict} after {block.warmup.iterations} iterations, {format_time(block.warmup.duration_ns)}"
+def describe_warmup(warmup: Warmup, unit: str) -> str:
+    """The verdict on the warm-up, and how long it took."""
+    verdict = {True: "steady", False: "not steady", None: "not judged"}[warmup.steady]
+    return f"{verdict} after {warmup.iterations} {unit}, {format_time(warmup.duration_ns)}"
 
 
 def _trace_text(block: Block) -> str:
@@ -172,11 +211,13 @@ def _trace_text(block: Block) -> str:
     return f"{forwards}, {ops}, {counted}; {stretch:.2f}x as long when profiled"
 
 
-def _file_text(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """A file and its size."""
     return f"{path} ({path.stat().st_size / 1000:,.0f} kB)"
 
 
-def _row(label: str, *values: str) -> list[str]:
+def row(label: str, *values: str) -> list[str]:
+    """Lines of one question, its label in front of the first; nothing where there is no value."""
     labels = [label, *[""] * (len(values) - 1)]
     return [f"  {name:<{_LABEL_WIDTH}} {value}" for name, value in zip(labels, values, strict=True)] if values else []
 
@@ -189,7 +230,7 @@ def _spread_cells(latency: Latency, divisor: int) -> list[str]:
         shown(latency.p50_ns),
         shown(latency.p90_ns),
         f"{shown(latency.min_ns)} to {shown(latency.max_ns)}",
-        format_number(latency.throughput_samples_per_s),
+        format_number(latency.throughput_samples_per_s or 0),
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capture import environment, output
 from capture.device import open_device
-from capture.errors import OutOfMemoryError
+from capture.errors import OutOfMemoryError, first_line
 from capture.latency import Latency
 from capture.metadata import SCHEMA_VERSION, Repeat, Tool, write_json
 from capture.run import Tell, measure_latency, repeat_spread, say_nothing, shorten
@@ -47,6 +47,7 @@ class Sweep:
         rows: By batch size, smallest first; ends at the first that did not fit.
         saturated_batch_size: Where throughput stops growing; None when nothing fits.
         still_growing: Whether that is the largest batch tried, so that a larger one may be faster still.
+        ended_by: Why larger batches were not tried, other than memory; None where all were.
     """
 
     folder: Path
@@ -54,6 +55,7 @@ class Sweep:
     rows: tuple[SweepRow, ...]
     saturated_batch_size: int | None
     still_growing: bool
+    ended_by: str | None = None
 
 
 def run_sweep(
@@ -64,23 +66,23 @@ def run_sweep(
     force: bool = False,
     tell: Tell = say_nothing,
 ) -> Sweep:
-    """Measure every batch size, smallest first, and write sweep.json; one that does not fit ends the sweep.
+    """Measure every batch size, smallest first, and write sweep.json; one that does not fit, or fails, ends the sweep.
 
     Raises:
-        CaptureError: As a recording; a batch that does not fit is a row unless it is the first.
+        CaptureError: As a recording, where the first batch fails; the rows before a later failure are kept.
     """
     output.check_target(folder, force=force)
     with output.staged(folder) as staging:
-        rows = _measure_rows(settings, sorted(set(batch_sizes)), tell)
+        rows, ended_by = _measure_rows(settings, sorted(set(batch_sizes)), tell)
         saturated, still_growing = find_saturation(rows)
-        sweep = Sweep(folder, settings.precision, tuple(rows), saturated, still_growing)
+        sweep = Sweep(folder, settings.precision, tuple(rows), saturated, still_growing, ended_by)
         write_json(_document(settings, sweep), staging / output.SWEEP_NAME)
     return sweep
 
 
 def find_saturation(rows: Sequence[SweepRow]) -> tuple[int | None, bool]:
     """The smallest batch with 95 % of the highest throughput, and whether no larger one was tried."""
-    measured = [(row.batch_size, row.latency.throughput_samples_per_s) for row in rows if row.latency]
+    measured = [(row.batch_size, row.latency.throughput_samples_per_s or 0.0) for row in rows if row.latency]
     if not measured:
         return None, False
     highest = max(throughput for _, throughput in measured)
@@ -88,7 +90,7 @@ def find_saturation(rows: Sequence[SweepRow]) -> tuple[int | None, bool]:
     return smallest, smallest == rows[-1].batch_size
 
 
-def _measure_rows(settings: Settings, batch_sizes: Sequence[int], tell: Tell) -> list[SweepRow]:
+def _measure_rows(settings: Settings, batch_sizes: Sequence[int], tell: Tell) -> tuple[list[SweepRow], str | None]:
     rows: list[SweepRow] = []
     try:
         for batch_size in batch_sizes:
@@ -97,7 +99,11 @@ def _measure_rows(settings: Settings, batch_sizes: Sequence[int], tell: Tell) ->
         if not rows:
             raise
         rows.append(SweepRow(batch_sizes[len(rows)], None, None, (), None))
-    return rows
+    except Exception as error:
+        if not rows:
+            raise
+        return rows, f"batch {batch_sizes[len(rows)]}: {first_line(error)}"
+    return rows, None
 
 
 def _measure_row(settings: Settings, batch_size: int, tell: Tell) -> SweepRow:
@@ -120,10 +126,11 @@ def _document(settings: Settings, sweep: Sweep) -> dict[str, object]:
         "schema_version": SCHEMA_VERSION,
         "tool": Tool("gpuledger", environment.tool_version()),
         "settings": settings,
-        "device": environment.describe_device(open_device(settings.device)),
+        "device": environment.describe_device(open_device(settings.device, settings.device_index)),
         "environment": environment.read_environment(),
         "rows": list(sweep.rows),
         "saturated_batch_size": sweep.saturated_batch_size,
         "saturated_share": SATURATED_SHARE,
         "still_growing": sweep.still_growing,
+        "ended_by": sweep.ended_by,
     }

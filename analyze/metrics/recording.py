@@ -22,11 +22,12 @@ def section(recorded: Recorded) -> Section:
         text = f"p50 {duration(recorded.latency_p50_ns)} without the profiler"
         text += f", {rate:,.4g} samples/s" if rate else ""
         text += "; host-bound" if recorded.host_bound else ""
-        stats.append(Stat("Forward", text))
+        stats.append(Stat(recorded.unit.capitalize(), text))
     if recorded.stretch is not None and recorded.profiled_wall_ns and recorded.profiled_steps:
         each = duration(recorded.profiled_wall_ns // recorded.profiled_steps)
         alone = duration(recorded.request_p50_ns or 0)
-        stats.append(Stat("Profiled", f"{each} a forward, {alone} without the profiler: {recorded.stretch:.2f}x"))
+        text = f"{each} a {recorded.unit}, {alone} without the profiler: {recorded.stretch:.2f}x"
+        stats.append(Stat("Profiled", text))
     return Section("recording", "Recording", tuple(stats))
 
 
@@ -42,7 +43,7 @@ def asked_for(recorded: Recorded) -> str:
 def recording_notices(recorded: Recorded, devices: tuple[DeviceTime, ...]) -> Iterator[Notice]:
     """What a reader has to know of the run before believing its figures."""
     if recorded.stretch is not None and recorded.stretch > _WORTH_TELLING:
-        text = f"The profiler stretched this forward {recorded.stretch:.1f}x"
+        text = f"The profiler stretched this {recorded.unit} {recorded.stretch:.1f}x"
         host = max((sum(d.idle[part] for part in _HOST_PARTS) for d in devices), default=0)
         over = min(recorded.stretched_ns, host)
         if over:

@@ -18,7 +18,8 @@ class Recorded:
     """The block under the key `gpuledger`; None or empty where it does not say, or says nonsense.
 
     Attributes:
-        model: timm name or module:function.
+        unit: what latency and stretch are those of: "forward", or "step" for a loop.
+        model: timm name or module:function; the script of a loop.
         batch_size: real batch size.
         parameter_count: parameters of the model.
         precision: fp32, tf32, fp16 or bf16, as asked for.
@@ -39,6 +40,7 @@ class Recorded:
         busy_machine: the host's load was above its cores.
     """
 
+    unit: str
     model: str
     batch_size: int | None
     parameter_count: int | None
@@ -81,6 +83,7 @@ def read_recorded(block: Mapping[str, Any] | None) -> Recorded | None:
     latency, warmup, profile = (_mapping(block.get(key)) for key in ("latency", "warmup", "profile"))
     reasons = _mapping(block.get("gpu_state")).get("unstable")
     return Recorded(
+        unit="step" if block.get("unit") == "step" else "forward",
         model=_text(block.get("model")),
         batch_size=_count(block.get("batch_size")),
         parameter_count=_count(block.get("parameter_count")),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +15,10 @@ import pytest
 import torch
 
 from capture import forward, precision, snapshot
-from capture.device import CpuDevice, CudaDevice, CudaMarks, DeviceType, resolve_device_type
+from capture.device import CpuDevice, CudaDevice, CudaMarks, DeviceType, open_device, resolve_device_type
 from capture.errors import ProfileError, SettingsError
 from capture.models import load_model
-from capture.settings import Settings, check_capability, check_settings
+from capture.settings import Settings, check_capability, check_settings, split_device
 from capture.snapshot import MOST_ENTRIES, record_snapshot
 
 
@@ -135,15 +137,19 @@ def test_a_graph_is_warmed_up_on_a_side_stream_then_captured_then_replayed(
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream())
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: block("stream"))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", lambda graph: block("capture"))
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, stream: block(f"capture on {type(stream).__name__}"))
+    for name in ("DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"):
+        monkeypatch.setenv(name, "before")
+        monkeypatch.delenv(name)
     loaded = load_model(quick)
     loaded.module.register_forward_hook(lambda *args: told.append("forward"))
     with torch.inference_mode():
         call = forward.place(loaded, replace(quick, cuda_graph=True), CpuDevice())
         assert told == [
             *("wait_stream", "begin stream", "forward", "forward", "forward", "end stream", "wait_stream"),
-            *("begin capture", "forward", "end capture"),
+            *("begin capture on Stream", "forward", "end capture on Stream"),
         ]
+        assert (os.environ["DISABLE_CUPTI_LAZY_REINIT"], os.environ["TEARDOWN_CUPTI"]) == ("1", "0")
         told.clear()
         assert call().shape == (2, 2)
     assert told == ["replay"]
@@ -210,3 +216,82 @@ def test_bf16_that_is_only_emulated_is_refused(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(SettingsError, match="no bf16"):
         precision.check_supported(Settings(precision="bf16", device="cuda"))
     precision.check_supported(Settings(precision="fp16", device="cuda"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CUDA error: out of memory\nCompile with TORCH_USE_CUDA_DSA",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "HIP out of memory. Tried to allocate 2.00 GiB",
+        "[enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory",
+    ],
+)
+def test_short_memory_is_known_in_all_its_texts(text: str) -> None:
+    explained = forward.explain_failure(RuntimeError(text), Settings(device="cuda", batch_size=8))
+    assert explained is not None
+    assert "Out of memory" in explained.message
+
+
+def test_another_failure_is_not_taken_for_short_memory() -> None:
+    assert forward.explain_failure(RuntimeError("CUDA error: an illegal memory access"), Settings()) is None
+    assert forward.explain_failure(RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED"), Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("CUDA error: CUDA-capable device(s) is/are busy or unavailable", "is busy or unavailable: in exclusive mode"),
+        ("CUDA error: out of memory", "has no memory left for one more process"),
+        ("CUDA error: invalid device ordinal\nsecond", "cuda:1 is not there"),
+        ("CUDA error: unknown error\nsecond line", "cannot be used: CUDA error: unknown error"),
+    ],
+)
+def test_a_device_that_cannot_be_opened_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(torch.cuda, "set_device", lambda index: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch, "empty", fail)
+    with pytest.raises(SettingsError, match=re.escape(sentence)) as caught:
+        open_device("cuda", 1)
+    assert "second" not in caught.value.message
+
+
+def test_tf32_is_asked_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_tf32_supported", lambda: False)
+    with pytest.raises(SettingsError, match="gfx90a has no TF32"):
+        precision.check_tf32("tf32", "gfx90a")
+    precision.check_tf32("fp32", "gfx90a")
+    monkeypatch.setattr(torch.cuda, "is_tf32_supported", lambda: True)
+    precision.check_tf32("tf32", "MI300X")
+
+
+@pytest.mark.parametrize("node", ["cuda.matmul", "cudnn.conv", "cudnn.rnn"])
+def test_what_torch_says_after_switching_must_be_what_was_asked(node: str) -> None:
+    nodes = dict.fromkeys(("cuda.matmul", "cudnn.conv", "cudnn.rnn"), "ieee")
+    state = precision.PrecisionState(False, False, "highest", None, None, None, nodes)
+    precision.check_state("fp32", state)
+    with pytest.raises(SettingsError, match=f"{node}.fp32_precision still allows TF32"):
+        precision.check_state("fp32", replace(state, fp32_precision={**nodes, node: "tf32"}))
+    with pytest.raises(SettingsError, match="still forbids TF32"):
+        precision.check_state("tf32", state)
+
+
+@pytest.mark.parametrize("asked", ["gpu", "cpu:0", "cuda:x", "cuda:"])
+def test_unknown_devices_are_named(asked: str) -> None:
+    with pytest.raises(SettingsError, match=f"--device {asked} is unknown"):
+        split_device(asked)
+
+
+def test_devices_are_taken_apart() -> None:
+    assert [split_device(asked) for asked in ("auto", "cuda", "cuda:12")] == [
+        ("auto", None),
+        ("cuda", None),
+        ("cuda", 12),
+    ]

@@ -12,7 +12,15 @@ import torch
 
 from capture.device import CpuDevice, DeviceType, open_device
 from capture.environment import device_uuid
-from capture.gpu_state import GpuDuring, GpuSample, judge_clocks, open_watch, reasons_in_words, summarize_samples
+from capture.gpu_state import (
+    GpuDuring,
+    GpuSample,
+    find_handle,
+    judge_clocks,
+    open_watch,
+    reasons_in_words,
+    summarize_samples,
+)
 
 
 class Gpu(CpuDevice):
@@ -69,8 +77,24 @@ def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_uuid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", _double())
-    assert "UUID" in (open_watch(Gpu(), None).state().reason or "")
+    monkeypatch.setitem(sys.modules, "pynvml", _double(nvmlDeviceGetHandleByIndex=_fail))
+    assert open_watch(Gpu(), None).state().reason == "NVML cannot be used: Not Supported"
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuid", "index", "found"),
+    [
+        ("", "12", 0, "GPU-12"),
+        ("", None, 1, 1),
+        ("5,7", None, 1, 7),
+        ("GPU-aa,GPU-bb", None, 1, "GPU-bb"),
+        ("MIG-cc", "12", 0, "MIG-cc"),  # torch gives the UUID of the whole GPU
+        ("5,7", "12", 1, "GPU-12"),
+    ],
+)
+def test_the_device_is_found_in_what_is_visible(visible: str, uuid: str | None, index: int, found: object) -> None:
+    nvml = _double(nvmlDeviceGetHandleByIndex=lambda number: number)
+    assert find_handle(nvml, uuid, index, {"CUDA_VISIBLE_DEVICES": visible}) == found
 
 
 @pytest.mark.parametrize(("given", "asked"), [("1234", "GPU-1234"), ("GPU-1234", "GPU-1234"), ("MIG-1", "MIG-1")])
@@ -129,7 +153,7 @@ def _sample(clock: int | None, mask: int = 0) -> GpuSample:
 
 def test_samples_are_condensed_by_hand() -> None:
     during = summarize_samples([_sample(1500), _sample(None, 0x1), _sample(1900, 0x40), _sample(1800)])
-    assert during == GpuDuring(4, 1500, 1800, 1900, 50, None, 0x41, ("idle", "hardware thermal slowdown"))
+    assert during == GpuDuring(4, 1500, 1800, 1900, 50, None, 0x41, ("idle", "hardware thermal slowdown"), True)
     assert summarize_samples([]) is None
 
 
@@ -151,6 +175,13 @@ def test_clocks_are_judged(clocks: tuple[int, int, int], mask: int, words: list[
     reasons = judge_clocks(GpuDuring(3, low, middle, high, None, None, mask, ()), 1980)
     assert len(reasons) == len(words)
     assert all(word in reason for word, reason in zip(words, reasons, strict=True))
+
+
+def test_a_card_at_its_power_limit_is_judged_by_its_reasons() -> None:
+    """1,500 of 1,980 MHz is 76 %, and NVML says why, or that nothing holds it back."""
+    assert judge_clocks(GpuDuring(3, 1500, 1500, 1500, None, None, 0, (), True), 1980) == ()
+    capped = judge_clocks(GpuDuring(3, 1500, 1500, 1500, None, None, 0x4, (), True), 1980)
+    assert capped == ("throttled: software power cap",)
 
 
 def test_unknown_clocks_are_not_judged() -> None:

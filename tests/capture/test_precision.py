@@ -144,3 +144,27 @@ def test_cudnn_search_touches_only_its_own_switch(enabled: bool) -> None:
         look_and_fail()
     assert inside == [enabled, True, True]
     assert torch.backends.cudnn.benchmark is False
+
+
+@needs_new_api
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("before", ["none", "ieee", "tf32"])
+def test_what_was_inherited_is_inherited_again(precision: Precision, before: str) -> None:
+    """A later change of the general switch still reaches the products."""
+    torch.backends.cuda.matmul.fp32_precision = "none"
+    torch.backends.fp32_precision = before
+    with arithmetic(precision):
+        pass
+    for later in ("tf32", "ieee"):
+        torch.backends.fp32_precision = later
+        assert torch.backends.cuda.matmul.fp32_precision == later
+
+
+@needs_new_api
+def test_what_was_said_for_the_products_stays_said() -> None:
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    with arithmetic("fp32"):
+        assert torch.backends.cuda.matmul.fp32_precision == "ieee"
+    torch.backends.fp32_precision = "ieee"
+    assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+    torch.backends.cuda.matmul.fp32_precision = "none"

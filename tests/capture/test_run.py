@@ -127,6 +127,22 @@ def test_the_order_of_events(diary: Diary, quick: Settings, tmp_path: Path, monk
     ]
 
 
+def test_a_refused_snapshot_costs_itself_alone(
+    quick: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        args[2].write_bytes(b"half")
+        raise RuntimeError("cudaMallocAsync does not yet support snapshot\nsecond line")
+
+    monkeypatch.setattr(run, "record_snapshot", refuse)
+    monkeypatch.setattr(run, "check_settings", lambda settings: None)
+    recording = capture_run(replace(quick, snapshot=True), tmp_path / "fp32")
+    assert sorted(path.name for path in recording.folder.iterdir()) == ["run.json", "trace.json.gz"]
+    block = read_block(recording.folder / "trace.json.gz")
+    assert block["missing"] == {"snapshot": "cudaMallocAsync does not yet support snapshot"}
+    assert block["latency"]["n"] == 4
+
+
 def test_the_order_of_events_with_several_steps(diary: Diary, quick: Settings, tmp_path: Path) -> None:
     settings = replace(quick, warmup=1, iterations=1, steps=3)
     capture_run(settings, tmp_path / "fp32", device=NotingDevice(diary))

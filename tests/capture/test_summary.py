@@ -128,8 +128,22 @@ def test_the_comparison_fits_80_columns_and_cuts_nothing(recording: Recording) -
 
 
 def test_the_comparison_is_against_the_first(recording: Recording) -> None:
-    halved = replace(recording.block, precision="fp16", latency=replace(recording.block.latency, p50_ns=1_250_000))
-    assert "2.00x" in _shown(compare([recording, replace(recording, block=halved)]))
+    halved = replace(recording.block, precision="fp16", latency=_times(recording.block.latency, 1.0))
+    first = replace(recording, block=replace(recording.block, latency=_times(recording.block.latency, 2.0)))
+    assert "2.00x" in _shown(compare([first, replace(recording, block=halved)]))
+
+
+def _times(latency: Latency, ms: float) -> Latency:
+    return replace(latency, p50_ns=round(ms * 1e6), samples_ns=tuple(round(ms * 1e6) + index for index in range(5)))
+
+
+def test_overlapping_times_give_no_ratio(recording: Recording) -> None:
+    """Five samples of a busy machine: 1 to 50 ms against 2 to 60 ms, medians 42 times apart."""
+    slow = replace(recording.block.latency, p50_ns=42_000_000, samples_ns=(1, 41, 42, 45, 50))
+    fast = replace(recording.block.latency, p50_ns=1_000_000, samples_ns=(2, 1, 1, 43, 60))
+    shown = _shown(compare([replace(recording, block=replace(recording.block, latency=part)) for part in (slow, fast)]))
+    assert "42.00x" not in shown
+    assert "within" in shown
 
 
 def test_a_sweep_is_drawn_with_a_sentence(quick: Settings, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from capture.errors import OutOfMemoryError
 from capture.latency import Isolated, Measurement, Warmup, Window, summarize
 from capture.run import Tell
 from capture.settings import Settings
+from capture.summary import draw_sweep
 from capture.sweep import SweepRow, find_saturation, run_sweep
 
 US = 1000
@@ -80,4 +81,36 @@ def test_a_first_batch_that_does_not_fit_is_an_error(
     monkeypatch.setattr(sweep, "measure_latency", _fits_up_to(0))
     with pytest.raises(OutOfMemoryError):
         run_sweep(quick, (1, 2), tmp_path / "fp32")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA error: unspecified launch failure\nsecond"), ValueError("odd")])
+def test_a_failure_keeps_the_rows_before_it(
+    quick: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    measure = sweep.measure_latency
+
+    def fail_at_two(settings: Settings, tell: Tell) -> Measurement:
+        if settings.batch_size == 2:
+            raise error
+        return measure(settings, tell)
+
+    monkeypatch.setattr(sweep, "measure_latency", fail_at_two)
+    result = run_sweep(replace(quick, batch_size=None), (1, 2, 4), tmp_path / "fp32")
+    assert [row.batch_size for row in result.rows] == [1]
+    first_line = str(error).partition("\n")[0]
+    assert result.ended_by == f"batch 2: {first_line}"
+    assert json.loads((tmp_path / "fp32" / "sweep.json").read_text())["ended_by"] == result.ended_by
+    assert "The sweep ended early: batch 2" in draw_sweep(result)[1]
+
+
+def test_a_failure_of_the_first_batch_is_the_error(
+    quick: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(sweep, "measure_latency", fail)
+    with pytest.raises(ValueError, match="odd"):
+        run_sweep(replace(quick, batch_size=None), (1, 2), tmp_path / "fp32")
     assert not list(tmp_path.iterdir())

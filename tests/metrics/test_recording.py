@@ -53,6 +53,15 @@ def test_what_was_asked_for_and_what_the_profiler_did(load: Callable[[TraceBuild
     assert "profiler-inflation" not in notices, "the measured stretch replaces the guess from the flags"
 
 
+def test_a_recorded_loop_speaks_of_steps(load: Callable[[TraceBuilder], Trace]) -> None:
+    report = build_report(load(build({**BLOCK, "unit": "step"})))
+    text = render(report, "md")
+    assert "19.0 ms a step, 10.0 ms without the profiler: 1.90x" in text
+    assert "**Step**: p50 9.00 ms" in text
+    assert "a forward" not in text
+    assert "stretched this step 1.9x" in text
+
+
 @pytest.mark.parametrize("junk", [
     {}, [], "x", None, 7, {"latency": 5, "profile": [], "gpu_state": "y", "versions": None, "warmup": 1, "load": []},
     {"model": 5, "batch_size": "64", "precision": ["fp16"], "amp": 1},

@@ -1,17 +1,15 @@
-"""The command line of capture: parse, call, print."""
+"""``capture``: records a model that it builds itself."""
 
 from __future__ import annotations
 
-import sys
-import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
 import click
 
-from capture.errors import CaptureError, SettingsError
+from capture.cli.ending import explained, naming_missing_packages
+from capture.errors import SettingsError
 from capture.settings import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_ITERATIONS,
@@ -20,14 +18,11 @@ from capture.settings import (
     Precision,
     Settings,
     check_amp,
+    split_device,
 )
 
-EXIT_UNUSABLE = 2
-EXIT_INTERRUPTED = 130
-"""What a shell gives a program that Ctrl-C ended."""
-
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "Model": ("model", "pretrained", "batch_size", "seed"),
+    "Model": ("model", "pretrained", "batch_size", "seed", "train", "loader"),
     "Arithmetic": ("precisions", "amp", "channels_last", "compile_model", "cuda_graph", "cudnn_benchmark"),
     "Measuring": ("warmup", "iterations", "repeat", "batch_sweep", "device"),
     "Trace": ("steps", "stacks", "no_shapes", "no_memory_events"),
@@ -82,12 +77,15 @@ Examples:
   capture --precision fp32 --precision bf16 --batch-size 8 --out runs/
   capture --model resnet50 --precision fp16 --amp --channels-last
   capture --model my_models:build --device cpu --warmup 5 --iterations 20
+  capture --train --loader 4 --precision bf16 --amp
   capture --batch-sweep 1,2,4,8,16,32,64 --precision fp16
 
 Each precision goes into its own folder of OUT: trace.json.gz (one profiled
 forward), run.json (latency without the profiler, warm-up, clocks, versions;
 the trace holds the same) and, on CUDA, snapshot.pickle (memory). Then:
 analyze runs/fp32/trace.json.gz
+
+`capture run SCRIPT.py` records a script of your own: see capture run --help.
 
 --model MODULE:FUNCTION calls your function; it returns a torch.nn.Module that
 has an input_size such as (3, 224, 224), or a tuple (module, example_input).
@@ -110,6 +108,13 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     "--batch-size",
     type=click.IntRange(min=1),
     help=f"Samples per forward.  [default: {DEFAULT_BATCH_SIZE}, or what the model's own example holds]",
+)
+@click.option("--train", is_flag=True, help="Train: forward, loss, backward, AdamW, on synthetic data.")
+@click.option(
+    "--loader",
+    type=click.IntRange(min=0),
+    metavar="WORKERS",
+    help="With --train: a DataLoader with so many workers instead of one batch that stays.",
 )
 @click.option("--seed", type=int, default=0, help="For random weights and input.")
 @click.option(
@@ -144,9 +149,9 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
 )
 @click.option(
     "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
-    help="auto takes CUDA where there is one.",
+    metavar="DEVICE",
+    help="cpu, cuda or cuda:N; auto takes CUDA where there is one.",
 )
 @click.option("--steps", type=click.IntRange(min=1), default=1, help="Forwards in the trace.")
 @click.option(
@@ -176,25 +181,8 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
 @click.version_option(package_name="gpuledger", prog_name="capture")
 def capture(out: Path, *, force: bool, debug: bool, **options: Any) -> None:
     """Record; the help text is above."""
-    try:
+    with explained(debug=debug):
         _capture(out, force=force, options=options)
-    except CaptureError as error:
-        _fail(error.message, error.hint)
-    except KeyboardInterrupt:
-        click.echo("Interrupted: nothing half-written is left; recordings that were finished are kept.", err=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
-        if debug:
-            traceback.print_exc()
-        _fail(
-            f"Internal error, please report it: {type(error).__name__}: {error}",
-            "Add --debug for the traceback.",
-        )
-
-
-def main(args: Sequence[str] | None = None) -> None:
-    """Entry point of the command ``capture``; ends the process with 0, 2 or 130."""
-    capture.main(args, prog_name="capture")
 
 
 def _capture(out: Path, *, force: bool, options: dict[str, Any]) -> None:
@@ -202,6 +190,7 @@ def _capture(out: Path, *, force: bool, options: dict[str, Any]) -> None:
     check_amp(precisions, amp=options["amp"])
     loaded = _load()
     asked = options["device"]
+    options["device_index"] = split_device(asked)[1]
     device = loaded.device.resolve_device_type(asked)
     if asked == "auto" and device == "cpu":
         click.echo("No CUDA device was found: recording on the CPU.", err=True)
@@ -210,7 +199,11 @@ def _capture(out: Path, *, force: bool, options: dict[str, Any]) -> None:
         loaded.run.open_bench(settings)
     for _, folder in jobs:
         loaded.output.check_target(folder, force=force)
-    if options["batch_sweep"]:
+    if options["loader"] is not None and not options["train"]:
+        raise SettingsError("--loader feeds training.", "Add --train.")
+    if options["train"]:
+        _run_training(jobs, options, force=force)
+    elif options["batch_sweep"]:
         _run_sweeps(loaded, jobs, options, force=force)
     else:
         _run_recordings(loaded, jobs, force=force)
@@ -224,6 +217,17 @@ def _run_recordings(loaded: _Loaded, jobs: list[tuple[Settings, Path]], *, force
         click.echo(loaded.summary.describe(recordings[-1]) + "\n")
     if len(recordings) > 1:
         loaded.progress.print_table(loaded.summary.compare(recordings))
+
+
+def _run_training(jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool) -> None:
+    if options["batch_sweep"]:
+        raise SettingsError("--batch-sweep is for inference.", "Leave out --batch-sweep or --train.")
+    from capture.training import check_training, train_run
+
+    for settings, _ in jobs:
+        check_training(settings)
+    for settings, folder in jobs:
+        train_run(settings, folder, workers=options["loader"], force=force)
 
 
 def _run_sweeps(loaded: _Loaded, jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool) -> None:
@@ -251,6 +255,7 @@ def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Set
         precision=precision,
         batch_size=options["batch_size"],
         device=device,
+        device_index=options["device_index"],
         pretrained=options["pretrained"],
         amp=options["amp"],
         channels_last=options["channels_last"],
@@ -272,20 +277,6 @@ def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Set
 
 def _load() -> _Loaded:
     # Late, so that --help is at hand at once and works without torch.
-    try:
+    with naming_missing_packages():
         from capture import device, output, progress, run, summary, sweep
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("", "capture"):
-            raise
-        raise CaptureError(
-            f"capture needs {package}, which is not installed.", "pip install 'gpuledger[capture]'"
-        ) from error
     return _Loaded(device, output, run, sweep, summary, progress)
-
-
-def _fail(message: str, hint: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    if hint:
-        click.echo(f"Hint: {hint}", err=True)
-    sys.exit(EXIT_UNUSABLE)
