@@ -41,9 +41,12 @@ for batch in loader:
     model(batch.to("cuda"))""",
     code_after="""\
 side = torch.cuda.Stream()
+
+
 def fetch():
     with torch.cuda.stream(side):
         return next(pinned_batches).to("cuda", non_blocking=True)
+
 
 upcoming = fetch()
 for _ in range(steps):
