@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import lower_median
+from analyze.ranks.matching import Int64, lower_median
 
 FLAGGED = 0.05  # largest over lower median less 1: below it ranks differ as steps do
 _SIGNIFICANT = 0.01  # of the mean window: smaller kinds of work are not compared
@@ -110,7 +110,7 @@ def measure_categories(joined: Joined) -> tuple[CategorySpread, ...]:
     return tuple(sorted(found, key=lambda one: (-one.spread, one.category)))
 
 
-def _over_ranks(rows: object, ranks: Sequence[int]) -> np.ndarray:  # type: ignore[type-arg]
+def _over_ranks(rows: object, ranks: Sequence[int]) -> Int64:
     known: dict[int, int] = dict(rows)  # type: ignore[call-overload]
     return np.array([known.get(rank) or 0 for rank in ranks], np.int64)
 

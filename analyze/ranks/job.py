@@ -23,6 +23,7 @@ from analyze.ranks.standing import Standing, standings
 from analyze.ranks.store import Store
 from analyze.ranks.tables import COLLECTIVES, RANKS, ROWS, WAITS
 from analyze.ranks.waits import PARTS
+from analyze.trace.folder import refuse_folder
 from analyze.trace.kinds import RECORD_HINT
 
 if TYPE_CHECKING:
@@ -236,6 +237,8 @@ def read_all(
     usable = [one for one in listed if is_candidate(one)]
     foreign = [one.shown for one in listed if one not in set(usable)]
     if not usable:
+        if len(paths) == 1 and Path(paths[0]).is_dir():
+            raise refuse_folder(Path(paths[0]))
         raise NotATraceError(f"{paths[0]} holds no trace.", "Pass a folder of trace files. " + RECORD_HINT)
     if shard is not None:
         usable = [one for at, one in enumerate(usable) if at % shard[1] == shard[0]]

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from analyze.ranks.joined import Joined
+from analyze.ranks.tables import NO_FINDING, PASSED, UNMEASURED
 
 _SEVERITIES = ("high", "medium", "low")
 
@@ -41,6 +42,8 @@ def merge_findings(joined: Joined) -> tuple[MergedFinding, ...]:
     rows: dict[str, list[tuple[int, str, str, int | None, float | None, str]]] = {}
     for one in joined.files:
         for rule, title, severity, saved_ns, share, change in one.frames["finding"].iter_rows():
+            if severity in NO_FINDING:
+                continue
             rows.setdefault(rule, []).append((int(one.file.rank or 0), title, severity, saved_ns, share, change))
     found = []
     for rule, mine in rows.items():
@@ -58,8 +61,19 @@ def merge_findings(joined: Joined) -> tuple[MergedFinding, ...]:
                 change=Counter(change for *_, change in mine).most_common(1)[0][0],
             )
         )
-    return tuple(
-        sorted(
-            found, key=lambda one: (_SEVERITIES.index(one.severity), -(one.saved_share or 0) * len(one.ranks), one.id)
-        )
-    )
+    return tuple(sorted(found, key=_order))
+
+
+def _order(one: MergedFinding) -> tuple[int, float, str]:
+    return _SEVERITIES.index(one.severity), -(one.saved_share or 0) * len(one.ranks), one.id
+
+
+def other_rules(joined: Joined) -> tuple[dict[str, str], dict[str, str]]:
+    """Rules that found nothing on any rank, and rules that no rank's records can answer, each with a reason."""
+    outcomes: dict[str, dict[str, str]] = {}
+    for one in joined.files:
+        for rule, text, severity in one.frames["finding"].select("id", "title", "severity").iter_rows():
+            outcomes.setdefault(rule, {})[severity] = text
+    passed = {rule: said[PASSED] for rule, said in outcomes.items() if PASSED in said and set(said) <= set(NO_FINDING)}
+    unmeasured = {rule: said[UNMEASURED] for rule, said in outcomes.items() if set(said) == {UNMEASURED}}
+    return passed, unmeasured

@@ -8,6 +8,7 @@ import numpy as np
 
 from analyze.ranks.entries import KINDS
 from analyze.ranks.joined import Joined
+from analyze.ranks.matching import Int64
 
 _P2P = ("send", "recv", "sendrecv")
 
@@ -90,7 +91,7 @@ def measure_pipeline(joined: Joined) -> tuple[Stage, ...]:
     return tuple(sorted(found, key=lambda one: (one.group, one.stage)))
 
 
-def _receives(joined: Joined, at: int, rows: np.ndarray) -> int | None:  # type: ignore[type-arg]
+def _receives(joined: Joined, at: int, rows: Int64) -> int | None:
     """Receives per step, where every step has as many and there are at least two steps."""
     steps = joined.files[at].frames["step"]
     kind = joined.entries.rows["kind"].to_numpy()[rows]

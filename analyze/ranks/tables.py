@@ -7,6 +7,7 @@ import polars as pl
 from analyze.schema import Column, Schema
 
 _INT, _TEXT = pl.Int64, pl.String
+PASSED, UNMEASURED = NO_FINDING = ("passed", "unmeasured")
 
 EVENTS: Schema = (
     Column("event", pl.UInt32, "number of the collective in its file, in order of start, end and row"),
@@ -51,8 +52,8 @@ CATEGORIES: Schema = (
 )
 FINDINGS: Schema = (
     Column("id", _TEXT, "the rule"),
-    Column("title", _TEXT, "the problem with its culprit"),
-    Column("severity", _TEXT, "high, medium or low"),
+    Column("title", _TEXT, "the problem with its culprit, or why there is none"),
+    Column("severity", _TEXT, "high, medium or low; passed or unmeasured where the rule found nothing"),
     Column("saved_ns", _INT, "what the change would save of this rank's window, null where not known"),
     Column("saved_share", pl.Float64, "the same as a share of the window"),
     Column("change", _TEXT, "what to change"),

@@ -9,7 +9,7 @@ import numpy as np
 from analyze.ranks.bandwidth import LATENCY_NS, size_bucket
 from analyze.ranks.entries import KINDS
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import lower_median
+from analyze.ranks.matching import Int64, lower_median
 
 _UNEVEN = 1.05  # largest over mean size of an all-to-all: below it the ranks send alike
 
@@ -87,7 +87,7 @@ def measure_traffic(joined: Joined) -> tuple[Traffic, ...]:
     return tuple(sorted(found, key=lambda one: (-one.wait_ns, -one.unsplit_ns, one.kind, one.dimension)))
 
 
-def _uneven(joined: Joined, at: np.ndarray) -> float | None:  # type: ignore[type-arg]
+def _uneven(joined: Joined, at: Int64) -> float | None:
     size, mean = joined.rates.size_bytes[at], joined.rates.mean_bytes[at]
     known = mean > 0
     if not known.any():

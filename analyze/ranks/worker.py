@@ -19,7 +19,7 @@ from analyze.metrics import Measures, measure
 from analyze.ranks.events import collect, stretches
 from analyze.ranks.files import Candidate
 from analyze.ranks.summary import FileInfo, Summary
-from analyze.ranks.tables import CATEGORIES, FINDINGS, LEDGERS, PARTS, STEPS
+from analyze.ranks.tables import CATEGORIES, FINDINGS, LEDGERS, PARTS, PASSED, STEPS, UNMEASURED
 from analyze.settings import Definitions
 from analyze.timeline import DeviceTimeline, Host, Wish, device_timelines
 from analyze.trace import Trace
@@ -183,7 +183,12 @@ def _findings(trace: Trace, measures: Measures) -> pl.DataFrame:
 
 
 def _found(trace: Trace, measures: Measures) -> Iterator[tuple[str, str, str, int | None, float | None, str]]:
-    for finding in diagnose(measures, Definitions(), cut=trace.recording.cut).findings:
+    diagnosis = diagnose(measures, Definitions(), cut=trace.recording.cut)
+    for passed in diagnosis.passed:
+        yield passed.id, passed.reason, PASSED, None, None, ""
+    for missing in diagnosis.unmeasured:
+        yield missing.id, missing.reason, UNMEASURED, None, None, ""
+    for finding in diagnosis.findings:
         saving = finding.saving
         ns, share = (saving.ns, saving.share) if saving else (None, None)
         yield finding.id, finding.title, finding.severity, ns, share, finding.change

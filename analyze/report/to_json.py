@@ -51,7 +51,7 @@ def _of_other(report: RanksReport | SnapshotReport | SnapshotComparison | Compar
         from analyze.report.ranks.json import ranks_document
 
         return ranks_document(report)  # type: ignore[arg-type]
-    return snapshot_document(report) if isinstance(report, SnapshotReport) else comparison_document(report)
+    return snapshot_document(report) if isinstance(report, SnapshotReport) else comparison_document(report)  # type: ignore[arg-type]
 
 
 def _of_trace(report: Report) -> dict[str, Any]:

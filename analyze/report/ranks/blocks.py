@@ -32,9 +32,9 @@ def whole(joined: Joined) -> Breakdown:
 
 def ranks_section(job: Job, joined: Joined) -> Section:
     """What each rank does, and for whom it waits."""
-    most = {
-        rank: (last, ns) for rank, last, ns in job.waits.select("rank", "last", "exposed_wait_ns").reverse().iter_rows()
-    }
+    cells = job.waits.select("rank", "last", "exposed_wait_ns").reverse()
+    most = {rank: (last, ns) for rank, last, ns in cells.iter_rows()} if joined.whole else {}
+
     at = {rank: place for place, rank in enumerate(joined.ranks)}
     rows = []
     order = straggler_order(job.standings) if joined.whole else list(job.standings)
@@ -48,7 +48,7 @@ def ranks_section(job: Job, joined: Joined) -> Section:
                 owned.wait_ns,
                 owned.transfer_ns,
                 file.idle_ns,
-                one.times_last_decided,
+                one.times_last_decided if joined.whole else None,
                 one.own_ns if joined.whole else None,
                 f"{last} ({duration(ns)})" if last is not None and ns else "–",
                 owned.unsplit_ns,
@@ -88,7 +88,7 @@ def _matrix(job: Job) -> Iterator[Table]:
     rows = job.waits.head(_LISTED).rows()
     if rows:
         yield Table(
-            title="Who waits for whom",
+            title="Who waits for whom" if job.joined and job.joined.whole else "Last among the ranks recorded",
             columns=(
                 Column("rank", Kind.TEXT),
                 Column("waits for", Kind.TEXT),
@@ -107,19 +107,8 @@ def traffic_section(joined: Joined) -> Section | None:
     found = measure_traffic(joined)
     if not found:
         return None
-    rows = tuple(
-        (
-            _named(one),
-            one.count,
-            one.exposed_wait_ns,
-            one.data_p50_ns,
-            _rate(one),
-            one.wait_ns,
-            one.unsplit_ns,
-            one.split,
-        )
-        for one in found
-    )
+    rows = tuple((_named(one), one.count, one.exposed_wait_ns, one.data_p50_ns, _rate(one)) for one in found)
+
     table = Table(
         title="Collectives",
         columns=(
@@ -128,17 +117,32 @@ def traffic_section(joined: Joined) -> Section | None:
             Column("exp. wait", Kind.TIME),
             Column("data p50", Kind.TIME),
             Column("busbw p50", Kind.FIGURE),
-            Column("wait", Kind.TIME),
-            Column("wait or transfer", Kind.TIME),
-            Column("n split", Kind.COUNT),
         ),
         rows=rows,
         brief=_BRIEF_TRAFFIC,
-        note="Waits are added up over ranks. Data time is from the last rank's arrival to the last end; bandwidth is of "
-        "data time only, where all ranks of the group and the size are recorded, and above "
+        note="Waits are added up over ranks. Data time is from the last rank's arrival to the last end; bandwidth is "
+        "of data time only, where all ranks of the group and the size are recorded, and above "
         f"{duration(LATENCY_NS)}: below it data time measures latency.",
     )
-    return Section("collectives", "Collectives", (table,))
+    return Section("collectives", "Collectives", (table, _kernels(found)))
+
+
+def _kernels(found: tuple[Traffic, ...]) -> Table:
+    """The kernels of all ranks, as far as waiting and data can be told apart."""
+    return Table(
+        title="Kernels of all ranks",
+        columns=(
+            Column("collectives", Kind.TEXT),
+            Column("ranks", Kind.COUNT),
+            Column("n", Kind.COUNT),
+            Column("told apart", Kind.COUNT),
+            Column("wait", Kind.TIME),
+            Column("wait or transfer", Kind.TIME),
+        ),
+        rows=tuple((_named(one), one.ranks, one.count, one.split, one.wait_ns, one.unsplit_ns) for one in found),
+        note="Waiting is told from data where nobody can end before the last rank has begun, and two ranks or more "
+        "were recorded.",
+    )
 
 
 def _named(one: Traffic) -> str:
@@ -153,7 +157,7 @@ def _rate(one: Traffic) -> str:
     return f"{scaled(one.busbw_p50, TRANSFER_UNITS)}/s"
 
 
-def trust_section(job: Job, joined: Joined) -> Section:
+def trust_section(joined: Joined) -> Section:
     """What the figures stand on."""
     how: dict[str, int] = {}
     for name in joined.matched.how.values():
@@ -181,7 +185,7 @@ def _clocks(joined: Joined) -> str:
     text = f"agree within {duration(clocks.uncertainty_ns)}"
     parts = []
     ahead: dict[int, list[int]] = {}
-    for at, rank in enumerate(joined.ranks):
+    for at in range(len(joined.ranks)):
         if clocks.offset_ns[at]:
             ahead.setdefault(round(int(clocks.offset_ns[at]) / 10_000), []).append(at)
     for places in list(ahead.values())[:2]:
@@ -236,8 +240,8 @@ def balance_section(joined: Joined) -> Section | None:
                     (c.category, c.most_ns, c.median_ns, c.spread, str(c.rank), "yes" if c.flagged else "no")
                     for c in categories
                 ),
-                note="Time in which only this kind of work runs. Uneven: at least 5 % above the lower median, and on the "
-                "same rank in more than half of the steps.",
+                note="Time in which only this kind of work runs. Uneven: at least 5 % above the lower median, and on "
+                "the same rank in more than half of the steps.",
             )
         )
     if steps:

@@ -12,7 +12,7 @@ from analyze.blocks import Advice, Page, Section, Suggestion
 from analyze.notes import Notice
 from analyze.ranks import Job, Joined
 from analyze.ranks.imbalance import computation_spread
-from analyze.ranks.merged import MergedFinding, merge_findings
+from analyze.ranks.merged import MergedFinding, merge_findings, other_rules
 from analyze.ranks.traffic import measure_traffic
 from analyze.report.build import program_version
 from analyze.report.gates import GateResult
@@ -85,7 +85,7 @@ def build_ranks_report(job: Job, *, command: str = "", definitions: Definitions 
         next_steps=tuple(_next(job, verdict, command)),
         footer=f"{TOOL} {program}, report schema {SCHEMA_VERSION}; definitions: analyze/docs/ranks.md",
     )
-    return RanksReport(program, job.name, job.document(), verdict, _metrics(job, findings), findings, page, definitions)
+    return RanksReport(program, job.name, job.document(), verdict, _metrics(job), findings, page, definitions)
 
 
 def _about(job: Job) -> str:
@@ -106,7 +106,7 @@ def _sections(job: Job, findings: tuple[MergedFinding, ...], command: str) -> It
         made = (
             blocks.ranks_section(job, joined),
             blocks.traffic_section(joined),
-            blocks.trust_section(job, joined),
+            blocks.trust_section(joined),
             _advice(job, joined, findings, command),
             blocks.balance_section(joined),
             blocks.pipeline_section(joined),
@@ -123,8 +123,16 @@ def _advice(job: Job, joined: Joined, findings: tuple[MergedFinding, ...], comma
     if not suggestions:
         return None
     note = "Savings of a late rank are of the time in common; those of findings are of each rank's own window."
-    return Section("findings", "What to do first", (Advice("What to do first", "of the time in common",
-                   tuple(suggestions), note, (), ()),))  # fmt: skip
+    passed, unmeasured = other_rules(joined)
+    advice = Advice(
+        title="What to do first",
+        of="of the time in common",
+        suggestions=tuple(suggestions),
+        note=note,
+        passed=tuple(passed.items()),
+        unmeasured=tuple(unmeasured.items()),
+    )
+    return Section("findings", "What to do first", (advice,))
 
 
 def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
@@ -132,9 +140,9 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
         share = one.own_ns / joined.window_ns
         why = reason(joined, one)
         how = f"analyze {command} --rank {one.rank}" if command else f"read the full report of rank {one.rank}"
-        seen = f"It comes last in {plural(one.times_last_decided, 'collective')}" + (
-            f"; before them {why}." if why else "."
-        )
+        seen = f"It comes last in {plural(one.times_last_decided, 'collective')}"
+        seen += f"; before them {why}." if why else "."
+
         yield Suggestion(
             id="late-rank",
             title=f"Rank {one.rank} is late",
@@ -158,7 +166,7 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
 def _merged(one: MergedFinding) -> Suggestion:
     shown = ", ".join(map(str, one.ranks[:16])) + (", ..." if len(one.ranks) > 16 else "")
     saves = (
-        f"Alone it would save {percent(one.saved_share)} of the rank's own window (lower median of those with a number)."
+        f"Alone it would save {percent(one.saved_share)} of the rank's own window (lower median of these ranks)."
         if one.saved_share is not None
         else "The records of these ranks support no number."
     )
@@ -217,7 +225,8 @@ def _doubts(joined: Joined) -> Iterator[Notice]:
         yield Notice("collective-mismatch", text, len(disagree))
     alone = int((entries.count == 1).sum())
     if alone and len(joined.files) > 1:
-        text = f"{plural(alone, 'collective was', 'collectives were')} found on one rank only: recordings begin, end or lose events at different places."
+        text = f"{plural(alone, 'collective was', 'collectives were')} found on one rank only: "
+        text += "recordings begin, end or lose events at different places."
         yield Notice("unmatched", text, alone)
     drift = joined.clocks.drift_ns
     worst = int(np.abs(drift).max(initial=0))
@@ -241,7 +250,7 @@ def _next(job: Job, verdict: RanksVerdict, command: str) -> Iterator[str]:
     yield f"analyze {command} -o job.json"
 
 
-def _metrics(job: Job, findings: tuple[MergedFinding, ...]) -> dict[str, float | int | None]:
+def _metrics(job: Job) -> dict[str, float | int | None]:
     """What gates can name; None where it cannot be stated."""
     joined = job.joined
     if joined is None:

@@ -67,9 +67,10 @@ def category_excess(joined: Joined, rank: int) -> dict[str, int]:
             else:
                 found.setdefault(category, []).append(ns)
     others = len(joined.files) - 1
-    return {
-        category: ns
-        - lower_median(np.array([*found.get(category, []), *[0] * (others - len(found.get(category, [])))]))
-        for category, ns in mine.items()
-        if others
-    }
+    if not others:
+        return {}
+    excess = {}
+    for category, ns in mine.items():
+        theirs = found.get(category, [])
+        excess[category] = ns - lower_median(np.array([*theirs, *[0] * (others - len(theirs))]))
+    return excess

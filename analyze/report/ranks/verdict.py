@@ -45,7 +45,7 @@ def judge_job(job: Job) -> RanksVerdict:
     named = named_ranks(job)
     if not named:
         return RanksVerdict("no-straggler", "No straggler", tuple(_nobody(job, joined)))
-    sentences = [line for at, one in enumerate(named[:_NAMED]) for line in _late(job, joined, one, first=at == 0)]
+    sentences = [line for at, one in enumerate(named[:_NAMED]) for line in _late(joined, one, first=at == 0)]
     return RanksVerdict("straggler", "Straggler", tuple(sentences), tuple(one.rank for one in named))
 
 
@@ -92,11 +92,11 @@ def _nobody(job: Job, joined: Joined) -> Iterator[str]:
         bound = percent(latest.own_ns / joined.window_ns)
         yield (
             f"The latest is rank {latest.rank}: it comes last in {latest.times_last_decided} collectives, and being on "
-            f"time would end at most {duration(latest.own_ns)} ({bound}) of the time in common."
+            f"time would save at most {duration(latest.own_ns)} ({bound}) of the time in common."
         )
 
 
-def _late(job: Job, joined: Joined, one: Standing, *, first: bool) -> Iterator[str]:
+def _late(joined: Joined, one: Standing, *, first: bool) -> Iterator[str]:
     total = int(joined.waits.split.sum())
     why = reason(joined, one)
     before = f"; before them {why}" if why else ""
@@ -107,6 +107,5 @@ def _late(job: Job, joined: Joined, one: Standing, *, first: bool) -> Iterator[s
         of_all = f" of their {duration(exposed)} of exposed wait" if caused <= exposed else ""
         yield f"Where it is last, the others wait {duration(caused)}{of_all} for it, added up over ranks."
     share = percent(one.own_ns / joined.window_ns)
-    yield (
-        f"On time, it would end at most {duration(one.own_ns)} of the {duration(joined.window_ns)} in common ({share})."
-    )
+    common = duration(joined.window_ns)
+    yield f"On time, it would save at most {duration(one.own_ns)} of the {common} in common ({share})."
