@@ -83,14 +83,19 @@ def rank_options(command: _Command) -> _Command:
 
 def is_job(trace: str | None, others: Sequence[str], wish: RanksWish) -> bool:
     """Whether the inputs are of many ranks."""
-    return (
-        bool(others) or wish.from_store is not None or (trace is not None and (Path(trace).is_dir() or "://" in trace))
-    )
+    if others or wish.from_store is not None:
+        return True
+    return trace is not None and (Path(trace).is_dir() or _in_store(trace))
+
+
+def _in_store(path: str) -> bool:
+    """Whether a path is of an object store; web pages are not."""
+    return "://" in path and not path.startswith(("http://", "https://", "file://"))
 
 
 def only_trace(trace: str, others: Sequence[str]) -> str | None:
     """The trace of a folder that holds no other; None where there are several, or none."""
-    if others or "://" in trace:
+    if others or _in_store(trace):
         return None
     from analyze.ranks.files import candidates, is_candidate
 
