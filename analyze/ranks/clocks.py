@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -48,6 +49,19 @@ def align(entries: Entries, ranks: Int64) -> Clocks:
     return Clocks(ranks, place.offset, place.component, place.found_from, LEAST_UNCERTAINTY_NS, place.drift)
 
 
+@dataclass(frozen=True, order=True)
+class _Edge:
+    """What matched collectives say of an unplaced rank's clock, in the order in which edges are taken."""
+
+    level: int
+    order: int
+    new: int
+    old: int
+    shift_ns: int
+    ends: int
+    drift_ns: int
+
+
 class _Placing:
     """Ranks placed one after the other from the lowest: best level, then who was placed first, then lowest rank."""
 
@@ -62,33 +76,46 @@ class _Placing:
         self.rows_of = np.split(by_rank, np.searchsorted(self.rank[by_rank], np.arange(1, len(ranks))))
         self.offset, self.drift, self.found_from = (np.zeros(len(ranks), np.int64) for _ in range(3))
         self.component = np.full(len(ranks), -1, np.int64)
+        self.best = np.full(len(ranks), UNUSED, np.int64)  # level of the best edge to each rank so far
+        self.open = self.count.copy()  # by entry, ranks that a further edge could be of use to
 
     def grow(self, start: int) -> None:
         """Place the lowest rank that has no place, and all that it is connected with."""
         number = int(self.component.max(initial=-1)) + 1
-        self.component[start] = number
-        waiting: list[tuple[int, int, int, int, int, int, int]] = self._edges(start, 0)
+        self._place(start, number)
+        waiting = self._edges(start, 0)
+        heapify(waiting)
         placed = 1
         while waiting:
-            waiting = [edge for edge in waiting if self.component[edge[2]] < 0]
-            if not waiting:
-                return
-            best = min(waiting)
-            _, _, new, old, median, count, drift = best
-            self.component[new] = number
-            self.offset[new] = self.offset[old] + median
-            self.found_from[new], self.drift[new] = count, drift
-            waiting += self._edges(new, placed)
+            edge = heappop(waiting)
+            if self.component[edge.new] >= 0:
+                continue
+            self._place(edge.new, number)
+            self.offset[edge.new] = self.offset[edge.old] + edge.shift_ns
+            self.found_from[edge.new], self.drift[edge.new] = edge.ends, edge.drift_ns
+            for further in self._edges(edge.new, placed):
+                heappush(waiting, further)
             placed += 1
 
-    def _edges(self, old: int, order: int) -> list[tuple[int, int, int, int, int, int, int]]:
-        """Edges from a placed rank to those without a place: level, order, new rank, then what they say."""
+    def _place(self, rank: int, number: int) -> None:
+        self.component[rank] = number
+        self._note(rank, -1)
+
+    def _note(self, rank: int, level: int) -> None:
+        """An edge of a level leads to a rank: later ones are of use only if they are of a better level."""
+        if level <= 0 < self.best[rank]:
+            self.open[self.entry[self.rows_of[rank]]] -= 1
+        self.best[rank] = min(level, int(self.best[rank]))
+
+    def _edges(self, old: int, order: int) -> list[_Edge]:
+        """Edges from a placed rank to those that have none of as good a level yet."""
         mine = self.rows_of[old]
+        mine = mine[self.open[self.entry[mine]] > 0]
         count = self.count[self.entry[mine]]
         rows = np.repeat(self.begin[self.entry[mine]] - np.cumsum(count) + count, count) + np.arange(count.sum())
         own_end = np.repeat(self.end[mine], count)
-        free = self.component[self.rank[rows]] < 0
-        rows, own_end = rows[free], own_end[free]
+        useful = self.best[self.rank[rows]] > 0
+        rows, own_end = rows[useful], own_end[useful]
         if not len(rows):
             return []
         level, rank, difference = self.level[self.entry[rows]], self.rank[rows], self.end[rows] - own_end
@@ -97,14 +124,15 @@ class _Placing:
         kept = level == best[rank]
         by_rank = np.argsort(rank[kept], kind="stable")
         rank, difference, own_end = rank[kept][by_rank], difference[kept][by_rank], own_end[kept][by_rank]
-        new, begin, many = np.unique(rank, return_index=True, return_counts=True)
         found = []
-        for rank_at, first, size in zip(new.tolist(), begin.tolist(), many.tolist(), strict=True):
+        for new, first, size in zip(*(part.tolist() for part in np.unique(rank, return_index=True, return_counts=True)),
+                                    strict=True):  # fmt: skip
             ends = difference[first : first + size]
             median = lower_median(ends)
             drift = _drift(ends[np.argsort(own_end[first : first + size], kind="stable")])
             shift = 0 if abs(median) <= SAME_HOST_NS else median
-            found.append((int(best[rank_at]), order, rank_at, old, shift, size, drift))
+            found.append(_Edge(int(best[new]), order, new, old, shift, size, drift))
+            self._note(new, int(best[new]))
         return found
 
 

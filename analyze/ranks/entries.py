@@ -102,11 +102,13 @@ def entries_of(matched: Matched) -> Entries:
 
 
 def lower_medians(values: Int64, segment: Int64, segments: int) -> Int64:
-    """The lower median of each segment's values, 0 for a segment without any."""
-    order = np.lexsort((values, segment))
+    """The lower median of each segment's values, 0 for a segment without any; `segment` is in order."""
     count = np.bincount(segment, minlength=segments)
     first = np.cumsum(count) - count
     found = np.zeros(segments, np.int64)
-    some = count > 0
-    found[some] = values[order][first[some] + (count[some] - 1) // 2]
+    for size in np.unique(count[count > 0]).tolist():
+        these = np.flatnonzero(count == size)
+        middle = (size - 1) // 2
+        table = values[first[these][:, None] + np.arange(size)]
+        found[these] = np.partition(table, middle, axis=1)[:, middle]
     return found

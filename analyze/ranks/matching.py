@@ -36,33 +36,58 @@ def match(rows: pl.DataFrame) -> Matched:
     """Match the kernels of all ranks, group by group.
 
     Args:
-        rows: `rank`, `group`, and the columns of `tables.EVENTS`, of all ranks; times with their base.
+        rows: `rank`, `group`, and the columns of `tables.EVENTS`, of all ranks; times with their base. In order of
+            rank, start, end and event.
     """
+    group = rows["group"].to_numpy()
     whole = rows.group_by("group").agg(pl.col("seq").null_count() == 0)
-    numbered = {group for group, known in whole.iter_rows() if known}
-    how = dict.fromkeys(sorted(numbered), "seq")
-    found = [_by_seq(rows.filter(pl.col("group").is_in(list(numbered))))] if numbered else []
-    for (group,), mine in rows.filter(~pl.col("group").is_in(list(numbered))).group_by("group", maintain_order=True):
-        slot, name = _unnumbered(mine)
-        how[int(group)] = name
-        found.append(mine.with_columns(slot=pl.Series(slot), index=pl.Series(slot)))
-    placed = pl.concat(found) if found else rows.with_columns(slot=pl.lit(0), index=pl.lit(0)).head(0)
-    placed = placed.with_columns(entry=pl.struct("group", "slot").rank("dense").cast(pl.Int64) - 1)
-    placed = placed.sort("entry", "rank")
-    entries = placed.unique("entry", keep="first", maintain_order=True).select("entry", "group", "index")
-    return Matched(placed.drop("slot", "index"), entries, how)
+    numbered = sorted(group for group, known in whole.iter_rows() if known)
+    how = dict.fromkeys(numbered, "seq")
+    slot, index = np.zeros(len(group), np.int64), np.zeros(len(group), np.int64)
+    if numbered:
+        at = np.flatnonzero(np.isin(group, numbered))
+        mine = rows if len(at) == rows.height else rows[at]
+        slot[at], index[at] = _by_seq(mine), mine["seq"].to_numpy()
+    for one in sorted(set(whole["group"]) - set(numbered)):
+        at = np.flatnonzero(group == one)
+        slot[at], how[one] = _unnumbered(rows[at])
+        index[at] = slot[at]
+    order = np.lexsort((slot, group))  # stable: the ranks of each collective stay in order
+    entry, first = _runs(group[order], slot[order])
+    placed = rows[order].with_columns(entry=pl.Series(entry))
+    entries = pl.DataFrame({"entry": entry[first], "group": group[order][first], "index": index[order][first]})
+    return Matched(placed, entries, how)
 
 
-def _by_seq(rows: pl.DataFrame) -> pl.DataFrame:
+def _runs(*columns: Int64) -> tuple[Int64, Int64]:
+    """Number of the run of equal rows that each row is of, and the first row of each run."""
+    changes = np.zeros(len(columns[0]), bool)
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    changes[:1] = True
+    return np.cumsum(changes) - 1, np.flatnonzero(changes)
+
+
+def _by_seq(rows: pl.DataFrame) -> Int64:
     """By number; sends and receives of one number by their two ranks; what repeats on a rank by its order."""
-    p2p = pl.col("kind").is_in(_PAIRED)
-    pair = [pl.when(p2p).then(end("source", "target")).otherwise(-1) for end in (pl.min_horizontal, pl.max_horizontal)]
-    keyed = rows.with_columns(p2p=p2p, low=pair[0].fill_null(-1), high=pair[1].fill_null(-1))
-    keyed = keyed.sort("group", "rank", "start_ns", "end_ns", "event")
-    key = ["seq", "p2p", "low", "high"]
-    keyed = keyed.with_columns(again=pl.int_range(pl.len()).over("group", "rank", *key))
-    slot = pl.struct(*key, "again").rank("dense").cast(pl.Int64)
-    return keyed.with_columns(slot=slot, index=pl.col("seq")).drop("p2p", "low", "high", "again")
+    p2p = rows["kind"].is_in(_PAIRED).to_numpy()
+    keys = [rows["group"].to_numpy(), rows["seq"].to_numpy()]
+    if p2p.any():
+        pair = rows.select(
+            pl.min_horizontal("source", "target").alias("low"), pl.max_horizontal("source", "target").alias("high")
+        ).fill_null(-1)
+        keys += [p2p.astype(np.int64), *(np.where(p2p, pair[name].to_numpy(), -1) for name in ("low", "high"))]
+    order = np.lexsort(keys[::-1])  # stable: in each run rows are in order of rank and event
+    run, _ = _runs(*(key[order] for key in keys))
+    of_rank, first = _runs(run, rows["rank"].to_numpy()[order])
+    again = np.arange(len(run)) - first[of_rank]
+    found = np.empty(len(run), np.int64)
+    if not again.any():
+        found[order] = run
+        return found
+    apart = np.lexsort((again, run))
+    found[order[apart]], _ = _runs(run[apart], again[apart])
+    return found
 
 
 def _unnumbered(rows: pl.DataFrame) -> tuple[Int64, str]:

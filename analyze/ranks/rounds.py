@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analyze.errors import SelectionError
 from analyze.ranks.summary import Summary
@@ -24,7 +24,6 @@ class LeftOut:
     reason: str
 
 
-@dataclass
 class Round:
     """Recordings of one job that belong together.
 
@@ -32,24 +31,28 @@ class Round:
         files: one per rank.
     """
 
-    files: list[Summary] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.files: list[Summary] = []
+        self._ranks: set[int] = set()
+        self._steps: set[str] = set()
+        self._window = (0, 0)
 
-    @property
-    def ranks(self) -> list[int]:
-        """Ranks of the files in order."""
-        return sorted(_rank(one) for one in self.files)
+    def add(self, one: Summary, steps: set[str]) -> None:
+        """Take a file in."""
+        low, high = self._window if self.files else (_start(one), _end(one))
+        self._window = min(low, _start(one)), max(high, _end(one))
+        self.files.append(one)
+        self._ranks.add(_rank(one))
+        self._steps |= steps
 
-    def takes(self, other: Summary) -> bool:
+    def takes(self, other: Summary, steps: set[str]) -> bool:
         """Whether a file can be of this round."""
-        if _rank(other) in self.ranks:
+        if _rank(other) in self._ranks:
             return False
-        start = min(_start(one) for one in self.files) - SKEW_NS
-        end = max(_end(one) for one in self.files) + SKEW_NS
-        if _end(other) + SKEW_NS < start or end < _start(other) - SKEW_NS:
+        low, high = self._window
+        if _end(other) + SKEW_NS < low - SKEW_NS or high + SKEW_NS < _start(other) - SKEW_NS:
             return False
-        mine = {name for one in self.files for name in _steps(one)}
-        theirs = set(_steps(other))
-        return not mine or not theirs or bool(mine & theirs)
+        return not self._steps or not steps or bool(self._steps & steps)
 
 
 @dataclass(frozen=True)
@@ -144,11 +147,12 @@ def rounds_of(files: Iterable[Summary]) -> list[Round]:
     """The rounds of one job in order of their first window."""
     found: list[Round] = []
     for one in sorted(files, key=lambda one: (_start(one), _end(one), one.file.path)):
-        home = next((other for other in found if other.takes(one)), None)
+        steps = set(one.frames["step"]["name"])
+        home = next((other for other in found if other.takes(one, steps)), None)
         if home is None:
-            found.append(Round([one]))
-        else:
-            home.files.append(one)
+            home = Round()
+            found.append(home)
+        home.add(one, steps)
     return found
 
 
@@ -183,7 +187,3 @@ def _start(one: Summary) -> int:
 def _end(one: Summary) -> int:
     assert one.file.window_end_ns is not None
     return one.file.window_end_ns
-
-
-def _steps(one: Summary) -> list[str]:
-    return one.frames["step"]["name"].to_list()

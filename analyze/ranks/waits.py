@@ -11,7 +11,7 @@ from analyze.ranks.clocks import LEAST_UNCERTAINTY_NS, Clocks
 from analyze.ranks.entries import Bool, Entries, lower_medians
 from analyze.ranks.events import OWNERS
 from analyze.ranks.matching import Int64, lower_median
-from analyze.timeline import Intervals, complement, intersect, join, subtract, union
+from analyze.timeline import Intervals, intersect, join, subtract, union
 
 PARTS = ("computation", "transfer", "unsplit", "wait", "copy", "idle")
 EARLY_SHARE = 0.05  # of symmetric collectives that end before their last arrival: more, and clocks or matches are wrong
@@ -134,7 +134,7 @@ def blocking_ends(entries: Entries, waits: Waits, common_start_ns: int) -> Int64
     computes = entries.rows["computes_at_end"].to_numpy().astype(np.int64)
     holds = waits.split & (entries.highest(computes) == 0)
     group = entries.group[entries.of_row]
-    order = np.lexsort((entries.of_row, group, entries.rank))
+    order = np.argsort(entries.rank, kind="stable")  # entries are in order of their groups
     holding = holds[entries.of_row[order]]
     place = np.where(holding, np.arange(len(order)), -1)
     before = np.r_[-1, np.maximum.accumulate(place)[:-1]] if len(order) else place
@@ -174,11 +174,7 @@ def own_rank(
     until = np.maximum(start_ns, since_ns)
     parts = [part.covered_within(since_ns, until) for part in (computation, transfer, unsplit, wait, copy)]
     idle = until - since_ns - sum(parts)
-    low, high = (int(begin.min()), int(stop.max())) if len(begin) else (0, 0)
-    free = complement(join(computation, exposed, copy), low, high)
-    idle_parts = [
-        intersect(owned(owner == code), free).covered_within(since_ns, until) for code in range(_COPY + 1, len(OWNERS))
-    ]
+    idle_parts = [owned(owner == code).covered_within(since_ns, until) for code in range(_COPY + 1, len(OWNERS))]
     return Owned(
         transfer_ns=transfer.total_ns,
         unsplit_ns=unsplit.total_ns,
