@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analyze.ranks import Job
     from analyze.ranks.engine import Outcome
     from analyze.report.gates import Gate
+    from analyze.report.ranks.compare import RanksComparison
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _LISTED = 8
@@ -61,6 +62,9 @@ class RanksWish:
     cluster: str | None
     shard: tuple[int, int] | None
     from_store: str | None
+
+
+_NO_WISH = RanksWish(None, None, None, None, None, None, None, None)
 
 
 def rank_options(command: _Command) -> _Command:
@@ -150,6 +154,28 @@ def path_of_rank(paths: Sequence[str], wish: RanksWish) -> str:
         shown = ", ".join(map(str, list(ranks)[:_LISTED])) + (", ..." if len(ranks) > _LISTED else "")
         raise SelectionError(f"There is no rank {wish.rank} in {_name(paths)}.", f"Ranks: {shown or 'none'}.")
     return next(one.path for one in candidates(paths) if one.shown == ranks[wish.rank])
+
+
+def compare_folders(paths: Sequence[str]) -> RanksComparison:
+    """Two folders of ranks beside each other.
+
+    Raises:
+        SelectionError: there are more than two, or one of them holds no rank with device activity.
+    """
+    from analyze.ranks import Job
+    from analyze.report.ranks.compare import compare_jobs
+
+    if len(paths) > 2:
+        raise SelectionError(f"{len(paths)} folders of ranks cannot be compared at once.", "Pass two.")
+    jobs = []
+    for path in paths:
+        outcome, foreign = _read([path], _NO_WISH)
+        jobs.append(Job.of(_name([path]), outcome, foreign))
+        if jobs[-1].joined is None:
+            raise SelectionError(
+                f"{path} holds no rank with device activity.", "Pass folders of traces of one job each."
+            )
+    return compare_jobs(*jobs)
 
 
 def _read(paths: Sequence[str], wish: RanksWish) -> tuple[Outcome, list[str]]:

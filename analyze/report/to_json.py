@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from analyze.report.compare import Comparison, Lineup
     from analyze.report.comparison import SnapshotComparison
     from analyze.report.ranks import RanksReport
+    from analyze.report.ranks.compare import RanksComparison
     from analyze.report.snapshot import SnapshotReport
 
-    AnyReport = Report | RanksReport | SnapshotReport | SnapshotComparison | Comparison | Lineup
+    AnyReport = Report | RanksReport | RanksComparison | SnapshotReport | SnapshotComparison | Comparison | Lineup
 
 # What moves the cursor or turns text around stays an escape; JSON itself escapes only what is below a space.
 _UNSEEN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -37,7 +38,9 @@ def document(report: AnyReport) -> dict[str, Any]:
     return _of_trace(report) if isinstance(report, Report) else _of_other(report)
 
 
-def _of_other(report: RanksReport | SnapshotReport | SnapshotComparison | Comparison | Lineup) -> dict[str, Any]:
+def _of_other(
+    report: RanksReport | RanksComparison | SnapshotReport | SnapshotComparison | Comparison | Lineup,
+) -> dict[str, Any]:
     from analyze.report.compare import Comparison, Lineup  # a report on a trace does not wait for these
     from analyze.report.compare.documents import lineup_document, pair_document
     from analyze.report.snapshot import SnapshotReport
@@ -47,6 +50,10 @@ def _of_other(report: RanksReport | SnapshotReport | SnapshotComparison | Compar
         return pair_document(report)
     if isinstance(report, Lineup):
         return lineup_document(report)
+    if type(report).__name__ == "RanksComparison":
+        from analyze.report.ranks.compare import comparison_of_jobs_document
+
+        return comparison_of_jobs_document(report)  # type: ignore[arg-type]
     if type(report).__name__ == "RanksReport":
         from analyze.report.ranks.json import ranks_document
 
