@@ -145,6 +145,7 @@ class Suggestion:
         change: the exact change.
         paragraphs: heading and text of what is to be known about it.
         evidence: where the cost arises.
+        link: documentation of the change; the one link that a report has, and never from a file.
         shared: which earlier suggestion claims most of the same time, a phrase; empty without one.
     """
 
@@ -157,6 +158,7 @@ class Suggestion:
     change: str
     paragraphs: tuple[tuple[str, str], ...]
     evidence: tuple[Table, ...]
+    link: str
     shared: str = ""
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from analyze.inert import lines, printable
+
 
 class GpuledgerError(Exception):
     """An input or a wish that cannot be served.
 
     Attributes:
-        message: what is wrong, one sentence.
-        hint: what to do about it, one sentence, or None.
+        message: what is wrong, one sentence. Names in it are made printable.
+        hint: what to do about it, one sentence or a short list, or None.
     """
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = printable(message)
+        self.hint = None if hint is None else lines(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         """Message and hint as the command line prints them."""

@@ -143,6 +143,15 @@ def find_gpu(name: str, sms: int = 0, memory_bytes: int = 0) -> Gpu | None:
     return exact[0] if len(exact) == 1 else None
 
 
+def known_name(name: str) -> bool:
+    """Whether a name is the marketing name of some device, and so says nothing about whose it is."""
+    name = name.strip()
+    return (
+        any(pattern.fullmatch(name) for _, patterns in _table() for pattern in patterns)
+        or _PASCAL_CARDS.fullmatch(name) is not None
+    )
+
+
 def _has_memory(gpu: Gpu, memory_bytes: int) -> bool:
     if not gpu.memory_bytes:
         return True

@@ -34,7 +34,7 @@ def run(*args: str | Path, stdin: bytes | None = None, **env: str) -> subprocess
 def test_a_pipe_gets_markdown_and_stderr_stays_empty() -> None:
     done = run(SAMPLE)
     assert done.returncode == 0
-    assert done.stdout.startswith("## Trace report: vit_tiny_fp32_synthetic.json.gz")
+    assert done.stdout.startswith("## Trace report: `vit_tiny_fp32_synthetic.json.gz`")
     assert done.stderr == ""
 
 

@@ -64,7 +64,7 @@ def test_files_for_ci(trace: Path, tmp_path: Path) -> None:
     assert "✗ idle_share 49.2% > 10%\n✓ step_time 1 ms <= 80 ms\n" in done.stderr
     cases = ET.parse(junit).getroot()[0]
     assert [case.get("name") for case in cases] == [IDLE, STEP]
-    assert summary.read_text().startswith("before\n## Trace report: trace.json")
+    assert summary.read_text().startswith("before\n## Trace report: `trace.json`")
     again = analyze(*args, GITHUB_STEP_SUMMARY="")
     assert again.returncode == 1
     assert "GITHUB_STEP_SUMMARY is not set" in again.stderr

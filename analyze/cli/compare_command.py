@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analyze.cli.deliver import Delivery, progress
+from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import CONTEXT, EPILOG, common_options, input_options, output_options
 from analyze.errors import SelectionError, UnreadableError
 
 if TYPE_CHECKING:
+    from analyze.report.redact import Redaction
     from analyze.report.to_json import AnyReport
 
 _HELP = """Compare runs: A is the baseline, every change is B minus A.
@@ -49,7 +50,7 @@ def compare_command(
 ) -> None:
     """Compare and write what changed."""
     delivery = Delivery(**looks)
-    delivery.check()
+    delivery.check(paths)
     _check_paths(paths)
     if all(Path(path).is_dir() for path in paths):
         from analyze.cli.ranks_command import compare_folders
@@ -58,35 +59,36 @@ def compare_command(
         return
     from analyze.snapshot import is_snapshot
 
-    if all(path != "-" and is_snapshot(path) for path in paths):
-        delivery.deliver(_snapshots(paths, top))
+    if all(is_snapshot(path) for path in paths):
+        delivery.deliver(_snapshots(paths, top, delivery.redaction()))
         return
-    delivery.deliver(_traces(paths, top, jobs=jobs, trusted=trust_size, redact=delivery.redact))
+    delivery.deliver(_traces(paths, top, jobs=jobs, trusted=trust_size, redaction=delivery.redaction()))
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:
     """Refuse what cannot be compared before long files are read."""
     if len(paths) < 2:
         raise SelectionError("There is one input: nothing to compare it with.", "Pass two or more files.")
-    if paths.count("-") > 1:
-        raise SelectionError("Standard input can be read only once.", "Pass files.")
+    check_read_once(paths)
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise UnreadableError(f"{path} does not exist.", "Check the path.")
 
 
-def _snapshots(paths: tuple[str, ...], top: int) -> AnyReport:
+def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) -> AnyReport:
+    from analyze.cli.inputs import load_snapshot
     from analyze.report.comparison import compare_snapshots
     from analyze.settings import Definitions
-    from analyze.snapshot import Snapshot
 
     if len(paths) > 2:
         raise SelectionError(f"{len(paths)} memory snapshots cannot be compared at once.", "Pass two.")
-    first, second = (Snapshot.load(path) for path in paths)
+    first, second = (load_snapshot(path, redaction) for path in paths)
     return compare_snapshots(first, second, definitions=Definitions(top=top))
 
 
-def _traces(paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redact: bool) -> AnyReport:
+def _traces(
+    paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redaction: Redaction | None
+) -> AnyReport:
     from analyze.cli.inputs import load_subject
     from analyze.report.compare import compare, labels_of, line_up
     from analyze.settings import Definitions
@@ -95,8 +97,9 @@ def _traces(paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool
     subjects = []
     for path in paths:
         with progress() as tell:
-            subjects.append(load_subject(path, wish, {"jobs": jobs, "trusted": trusted, "tell": tell}))
-    labels = labels_of([Path(path) for path in paths], folders=not redact)
+            subjects.append(load_subject(path, wish, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
+    names = paths if redaction is None else [redaction.file(path) for path in paths]
+    labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:
         return line_up(subjects, labels)
     a, b = subjects

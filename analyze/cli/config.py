@@ -28,7 +28,10 @@ def read_config(folder: Path | None = None) -> dict[str, Any]:
     Raises:
         ConfigError: the file cannot be read, a key is unknown or its value has the wrong type.
     """
-    here = (folder or Path.cwd()).absolute()
+    try:
+        here = (folder or Path.cwd()).absolute()
+    except OSError:  # the working folder was deleted
+        return {}
     path = next((place / FILE for place in (here, *here.parents) if (place / FILE).is_file()), None)
     if path is None:
         return {}

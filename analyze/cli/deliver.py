@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from analyze.errors import OutputError
+from analyze.cli.streams import is_terminal, put, say, takes_utf8, terminal_width
+from analyze.errors import OutputError, SelectionError
 
 if TYPE_CHECKING:
     from analyze.blocks import Page
+    from analyze.report.redact import Redaction
     from analyze.report.to_json import AnyReport
 
 PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
@@ -34,88 +34,106 @@ class Delivery:
     ascii_only: bool
     redact: bool
     summary_github: bool
+    redact_names: bool = False
     quiet: bool = False
 
-    def check(self) -> None:
+    def redaction(self) -> Redaction | None:
+        """What is taken out of the inputs, one for all of them; None where they may be shown as they are."""
+        if not (self.redact or self.redact_names):
+            return None
+        from analyze.report.redact import Redaction
+
+        return Redaction(names=self.redact_names)
+
+    def check(self, inputs: Sequence[str], junit: str | None = None) -> None:
         """Refuse what cannot be served before a long file is read.
 
+        Args:
+            inputs: the files that are read; none of them is written to.
+            junit: one more output.
+
         Raises:
-            OutputError: no such format or folder, or options that contradict each other.
+            OutputError: no such format or folder, options that contradict each other, or a file that is not ours.
         """
-        from analyze.report.formats import HTML_LATER
+        from analyze.report.files import refuse_inputs, refuse_others
+        from analyze.report.formats import HTML_LATER, format_of
 
         if self.report_format == "html":
             raise OutputError(HTML_LATER)
         if self.quiet and self.report_format:
             raise OutputError("--quiet prints no report on standard output.", "Pass --quiet or --report.")
         for output in self.outputs:
-            check_output(output)
+            format_of(output)
+        outputs = [*self.outputs, *([] if junit is None else [junit])]
+        summary = os.environ.get(SUMMARY) if self.summary_github else None
+        refuse_inputs([*outputs, *([summary] if summary else [])], inputs)
+        for output in outputs:
+            if not Path(output).parent.is_dir():
+                raise OutputError(f"{output}: there is no such folder.", "Create it first.")
+            refuse_others(output, force=self.force)
 
     def deliver(self, report: AnyReport) -> None:
         """Write a document to its files, and print it where that is asked for or nothing was written."""
         from analyze.report import write
 
-        if self.redact:
+        if self.redact or self.redact_names:
             from analyze.report.redact import redacted
 
             report = redacted(report)
         for output in self.outputs:
             write(report, output, force=self.force)
-            click.echo(f"wrote {output}", err=True)
+            say(f"wrote {output}")
         if self.summary_github:
             _append_summary(report.page)
         if self.quiet:
             from analyze.report.brief import brief
-
-            self._print(brief(report))
-        elif self.report_format or not self.outputs:
-            form = self.report_format or ("terminal" if sys.stdout.isatty() else "md")
-            self._print(self._text(report, form))
-        if self.outputs or self.report_format == "json":
-            for line in report.page.gates:
-                click.echo(line, err=True)
-
-    def _text(self, report: AnyReport, form: str) -> str:
-        from analyze.report import render
-
-        if form != "terminal":
-            return render(report, form)
-        from analyze.report import to_terminal
-
-        plain = self.ascii_only or not _takes_utf8()
-        return to_terminal.render(report.page, width=_width(), color=_wants_color(self.color), ascii_only=plain)
-
-    def _print(self, text: str) -> None:
-        if self.ascii_only or (self.quiet and not _takes_utf8()):
             from analyze.report.text import to_ascii
 
-            text = to_ascii(text) if self.quiet else text
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except BrokenPipeError:  # whoever read it has seen enough; a failed gate is one all the same
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            text = brief(report)
+            put(to_ascii(text) if self.ascii_only else text, to_ascii)
+        elif self.report_format or not self.outputs:
+            self._print(report, self.report_format or ("terminal" if is_terminal() else "md"))
+        if self.outputs or self.report_format == "json":
+            for line in report.page.gates:
+                say(line)
+
+    def _print(self, report: AnyReport, form: str) -> None:
+        from analyze.report import render
+        from analyze.report.text import ascii_form, typable_in_ascii
+
+        plain = self.ascii_only or not takes_utf8()
+        if plain and form != "json":
+            report = typable_in_ascii(report)
+        if form == "terminal":
+            from analyze.report import to_terminal
+
+            width = terminal_width(to_terminal.MAX_WIDTH)
+            text = to_terminal.render(report.page, width=width, color=_wants_color(self.color), ascii_only=plain)
+        else:
+            text = render(report, form)
+            text = ascii_form(text, form) if plain else text
+        put(text, lambda whole: ascii_form(whole, form))
 
 
-def check_output(output: str, *, any_suffix: bool = False) -> None:
-    """Refuse a file that cannot be written, by its name alone.
+def check_read_once(paths: Sequence[str]) -> None:
+    """Refuse standard input or a pipe as two inputs.
 
     Raises:
-        OutputError: the suffix names no format, or the folder is not there.
+        SelectionError: one is named twice.
     """
-    from analyze.report.formats import format_of
+    from analyze.trace.stream import STDIN, is_stream
 
-    if not any_suffix:
-        format_of(output)
-    if not Path(output).absolute().parent.is_dir():
-        raise OutputError(f"{output}: there is no such folder.", "Create it first.")
+    for path in {path for path in paths if paths.count(path) > 1}:
+        if is_stream(path):
+            what = "Standard input" if path == STDIN else path
+            raise SelectionError(f"{what} can be read only once.", "Pass files.")
 
 
 def _append_summary(page: Page) -> None:
     """Append the Markdown to the summary of a GitHub Actions step."""
     path = os.environ.get(SUMMARY)
     if not path:
-        click.echo(f"{SUMMARY} is not set: no summary was appended.", err=True)
+        say(f"{SUMMARY} is not set: no summary was appended.")
         return
     from analyze.report import to_markdown
 
@@ -132,7 +150,7 @@ def _append_summary(page: Page) -> None:
 @contextmanager
 def progress() -> Iterator[Callable[[int, int], None] | None]:
     """Bytes read so far, on a terminal's stderr, for work of over half a second; erased at the end."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     begun, shown = time.monotonic(), 0.0
@@ -143,27 +161,19 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
         if now - begun > PROGRESS_AFTER_S and now - shown > PROGRESS_EVERY_S:
             shown = now
             of = f" of {whole / 1e6:,.0f}" if whole else ""
-            sys.stderr.write(f"\r\x1b[Kread {done / 1e6:,.0f}{of} MB")
-            sys.stderr.flush()
+            _draw(f"\r\x1b[Kread {done / 1e6:,.0f}{of} MB")
 
     try:
         yield tell
     finally:
         if shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            _draw("\r\x1b[K")
 
 
-def _takes_utf8() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def _width() -> int:
-    from analyze.report.to_terminal import DEFAULT_WIDTH, MAX_WIDTH
-
-    if not sys.stdout.isatty():
-        return DEFAULT_WIDTH
-    return min(os.get_terminal_size(sys.stdout.fileno()).columns, MAX_WIDTH)
+def _draw(text: str) -> None:
+    with suppress(OSError, ValueError):  # a terminal that is gone takes no progress
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _wants_color(color: str) -> bool:
@@ -173,4 +183,4 @@ def _wants_color(color: str) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal() and os.environ.get("TERM") != "dumb"

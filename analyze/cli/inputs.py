@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyze.errors import NotATraceError, SelectionError
@@ -10,40 +9,57 @@ from analyze.report import Report, build_report
 from analyze.report.compare.stored import read_stored
 from analyze.report.report import TOOL
 from analyze.trace import Trace
+from analyze.trace.stream import is_stream, name_of
 
 if TYPE_CHECKING:
     from analyze.report.compare import Subject
+    from analyze.report.redact import Redaction
+    from analyze.snapshot import Snapshot
 
 
-def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Report:
+def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
     """The report on a trace.
 
     Args:
         path: the trace, "-" for standard input.
         wish: arguments of `build_report`.
         reading: arguments of `Trace.load`.
+        redaction: what to take out of it, None where it may be shown as it is.
 
     Raises:
         NotATraceError: the file is a report already, or no trace for other reasons.
     """
-    if path != "-" and read_stored(path) is not None:
+    if read_stored(path) is not None:
         from analyze.report.commands import quoted_path
         from analyze.report.compare import read_subject
 
         read_subject(path)  # reports that cannot be read say why
         file = quoted_path(path) or "FILE"
         hint = f"Compare it: analyze compare {file} OTHER; or pass the trace that it was made from."
-        raise NotATraceError(f"{path} is a report of {TOOL}, not a trace.", hint)
-    return build_report(Trace.load(path, **reading), **wish)
+        name = name_of(path) if is_stream(path) else path
+        raise NotATraceError(f"{name} is a report of {TOOL}, not a trace.", hint)
+    return _built(path, wish, reading, redaction)
 
 
-def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Subject:
+def _built(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
+    trace = Trace.load(path, **reading)
+    if redaction is None:
+        return build_report(trace, **wish)
+    from analyze.report.redact.traces import redacted_trace
+
+    name = wish.get("range")
+    wish = wish if name is None else {**wish, "range": redaction.range(name)}
+    return build_report(redacted_trace(trace, redaction), **wish)
+
+
+def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
     """One side of a comparison, from a trace or from the JSON report of one.
 
     Args:
         path: the file.
         wish: arguments of `build_report`; a JSON report has been selected already.
         reading: arguments of `Trace.load`.
+        redaction: what to take out of it, None where it may be shown as it is.
 
     Raises:
         SelectionError: a memory snapshot among traces.
@@ -51,12 +67,33 @@ def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any]) -> Su
     from analyze.report.compare import read_subject, subject_of
     from analyze.snapshot import is_snapshot
 
-    found = None if path == "-" else read_subject(path)
+    found = read_subject(path)
     if found is not None:
-        return found
-    if path != "-" and is_snapshot(path):
+        if redaction is None:
+            return found
+        from analyze.report.redact.subjects import redacted_subject
+
+        return redacted_subject(found, redaction)
+    if is_snapshot(path):
         raise SelectionError(
-            f"{Path(path).name} is a memory snapshot, the other input is a trace.",
+            f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return subject_of(build_report(Trace.load(path, **reading), **wish))
+    return subject_of(_built(path, wish, reading, redaction))
+
+
+def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:
+    """A memory snapshot.
+
+    Args:
+        path: the file, "-" for standard input.
+        redaction: what to take out of it, None where it may be shown as it is.
+    """
+    from analyze.snapshot import Snapshot
+
+    snapshot = Snapshot.load(path)
+    if redaction is None:
+        return snapshot
+    from analyze.report.redact.snapshots import redacted_snapshot
+
+    return redacted_snapshot(snapshot, redaction)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
-import os
+import signal
 import sys
 import traceback
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -17,9 +18,11 @@ from analyze.cli.compare_command import compare_command
 from analyze.cli.options import CONTEXT, EPILOG
 from analyze.cli.report_command import report_command
 from analyze.cli.rules_command import explain_command, rules_command
+from analyze.cli.streams import abandon_output, output_lost, prepare_streams, say
 from analyze.errors import GpuledgerError
 
 EXIT_UNUSABLE, EXIT_INTERRUPTED = 2, 130
+INTERRUPTED = "Interrupted; no report was made."
 _EXAMPLES = """\b
 Examples:
   analyze trace.json.gz                      one screen: verdict, ledger, what to do first
@@ -70,34 +73,67 @@ def main() -> NoReturn:
     """Run the command line; every way out has a defined exit code and no traceback."""
     gc.disable()  # a run makes next to no cycles, and looking for them takes a tenth of its time
     atexit.register(gc.freeze)  # the last look, at exit, too: all memory goes with the process
-    code: object = 0
+    interrupted = _note_interrupts()
+    prepare_streams()
     if "--debug" in sys.argv:
         _print_tracebacks()
     try:
         code = cli.main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.Abort:
-        _fail("Interrupted; no report was made.", EXIT_INTERRUPTED)
-    except click.exceptions.NoArgsIsHelpError as error:
-        _fail(error.format_message())
-    except click.ClickException as error:
-        _fail(f"Error: {error.format_message()}\nHint: `analyze -h` lists the options.")
-    except GpuledgerError as error:
-        _fail(f"Error: {error}")
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except MemoryError:
-        _fail("Error: not enough memory for this trace.\nHint: use a machine with more, or record fewer steps.")
-    except Exception as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
-        if "--debug" in sys.argv:
-            traceback.print_exc()
-        _fail(
-            f"Internal error ({type(error).__name__}), please report it.\n"
-            "Hint: run again with --debug for the traceback."
-        )
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (click.Abort, KeyboardInterrupt):
+        _fail(INTERRUPTED, EXIT_INTERRUPTED)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
+        if interrupted:  # some libraries turn an interrupt into an error of their own
+            _fail(INTERRUPTED, EXIT_INTERRUPTED)
+        code = _code_of(error)
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to say
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _note_interrupts() -> list[int]:
+    """Raise KeyboardInterrupt as ever, and note that it was raised."""
+    found: list[int] = []
+
+    def note(number: int, _frame: object) -> NoReturn:
+        found.append(number)
+        raise KeyboardInterrupt
+
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, note)
+    return found
+
+
+def _code_of(error: BaseException) -> int:
+    """The exit code of what ended a command early; what it is goes to standard error."""
+    match error:
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else 0
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.exceptions.NoArgsIsHelpError():
+            message = error.format_message()
+        case click.ClickException():
+            message = f"Error: {error.format_message()}\nHint: `analyze -h` lists the options."
+        case GpuledgerError():
+            message = f"Error: {error}"
+        case BrokenPipeError():
+            abandon_output()
+            return 0
+        case OSError() if error.filename is None:  # what is written to a file has its own error
+            message = f"Error: {output_lost(error)}"
+        case MemoryError():
+            message = "Error: not enough memory for this trace.\nHint: use a machine with more, or record fewer steps."
+        case _:
+            if "--debug" in sys.argv:
+                say("".join(traceback.format_exception(error)))
+            message = (
+                f"Internal error ({type(error).__name__}), please report it.\n"
+                "Hint: run again with --debug for the traceback."
+            )
+    say(message)
+    return EXIT_UNUSABLE
 
 
 def _print_tracebacks() -> None:
@@ -108,8 +144,8 @@ def _print_tracebacks() -> None:
     LOG.setLevel(logging.DEBUG)
 
 
-def _fail(message: str, code: int = EXIT_UNUSABLE) -> NoReturn:
-    click.echo(message, err=True)
+def _fail(message: str, code: int) -> NoReturn:
+    say(message)
     sys.exit(code)
 
 

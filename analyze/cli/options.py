@@ -130,7 +130,13 @@ def _output_options(formats: tuple[str, ...]) -> tuple[Callable[[Any], Any], ...
         click.option(
             "--ascii", "ascii_only", is_flag=True, help="ASCII only; the default where the terminal is not UTF-8."
         ),
-        click.option("--redact", is_flag=True, help="Of every path keep the file's own name only."),
+        click.option(
+            "--redact",
+            is_flag=True,
+            help="Leave out folders, hosts, users, processes, threads and free text; names of ops, kernels, code files "
+            "and ranges stay.",
+        ),
+        click.option("--redact-names", is_flag=True, help="The same, and number user ranges, modules and functions."),
         click.option(
             "--top",
             type=click.IntRange(1, 1000),

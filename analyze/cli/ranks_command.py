@@ -123,15 +123,21 @@ def report_on_ranks(
     from analyze.report.ranks import build_ranks_report, judged_ranks
     from analyze.settings import Definitions
 
-    delivery.check()
+    delivery.check(list(paths))
     outcome, foreign = _read(paths, wish)
     if wish.shard is not None:
         _tell_shard(outcome, wish)
         return 0
     name = Path(wish.from_store).name if wish.from_store and not paths else _name(paths)
+    redaction = delivery.redaction()
+    if redaction is not None:
+        from analyze.report.ranks.redact import redact_outcome
+
+        outcome, foreign = redact_outcome(outcome, redaction), [redaction.file(one) for one in foreign]
+        name = "job"
     job = Job.of(name, outcome, foreign, job=wish.job, round=wish.round)
     _check(job, outcome, paths)
-    command = _command(paths) if not wish.from_store and not delivery.redact else ""
+    command = _command(paths) if not wish.from_store and redaction is None else ""
     report = build_ranks_report(job, command=command, definitions=Definitions(top=top))
     report = judged_ranks(report, gates)
     delivery.deliver(report)

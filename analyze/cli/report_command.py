@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from analyze.cli.deliver import Delivery, check_output, progress
+from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import (
     CONTEXT,
     EPILOG,
@@ -24,6 +24,7 @@ from analyze.settings import OP_SORTS
 
 if TYPE_CHECKING:
     from analyze.report.gates import Gate
+    from analyze.report.redact import Redaction
     from analyze.report.to_json import AnyReport
     from analyze.settings import Definitions
 
@@ -80,7 +81,9 @@ def report_command(
         raise click.MissingParameter(param_hint="'TRACE'", param_type="argument")
     if _from_settings("gates") and _is_snapshot(trace):
         gates = ()  # budgets of a project are for its traces
-    _check_wishes(delivery, steps, range_name, gates, baseline=baseline, junit=junit)
+    delivery.check([trace, *([baseline] if baseline else [])], junit)
+    check_read_once([trace, baseline or ""])
+    _check_wishes(steps, range_name, gates, baseline=baseline)
     from analyze.settings import Definitions
 
     definitions = Definitions(top=top)
@@ -89,7 +92,7 @@ def report_command(
                               ("--fail-if judges", gates)):  # fmt: skip
             if given:
                 raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
-        delivery.deliver(_snapshot_report(trace, definitions))
+        delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
     from analyze.cli.inputs import load_report, load_subject
     from analyze.metrics import OpsView
@@ -98,8 +101,9 @@ def report_command(
     wish = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
     with progress() as tell:
         reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
-        before = load_subject(baseline, wish, reading) if baseline else None
-        report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading)
+        redaction = delivery.redaction()
+        before = load_subject(baseline, wish, reading, redaction) if baseline else None
+        report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
     judged = judged_report(report, before, gates, top=top)
     delivery.deliver(judged)
     if junit is not None:
@@ -138,18 +142,13 @@ def _is_snapshot(path: str) -> bool:
 
 
 def _check_wishes(
-    delivery: Delivery,
     steps: tuple[int | None, int | None] | None,
     range_name: str | None,
     gates: tuple[Gate, ...],
     *,
     baseline: str | None,
-    junit: str | None,
 ) -> None:
     """Refuse what cannot be served before a long file is read."""
-    delivery.check()
-    if junit is not None:
-        check_output(junit, any_suffix=True)
     if steps is not None and range_name is not None:
         raise SelectionError("Steps and a range cannot be selected together.", "Pass --steps or --range.")
     for gate in gates:
@@ -157,8 +156,9 @@ def _check_wishes(
             raise GateError(f"The gate {gate.expression!r} needs a baseline.", "Pass --baseline FILE, or --no-config.")
 
 
-def _snapshot_report(path: str, definitions: Definitions) -> AnyReport:
+def _snapshot_report(path: str, definitions: Definitions, redaction: Redaction | None) -> AnyReport:
+    from analyze.cli.inputs import load_snapshot
     from analyze.report.snapshot import build_snapshot_report
-    from analyze.snapshot import Snapshot, recorded_beside
+    from analyze.snapshot import recorded_beside
 
-    return build_snapshot_report(Snapshot.load(path), noted=recorded_beside(path), definitions=definitions)
+    return build_snapshot_report(load_snapshot(path, redaction), noted=recorded_beside(path), definitions=definitions)

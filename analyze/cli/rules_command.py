@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
 import click
 
 from analyze.cli.options import CONTEXT, EPILOG, common_options, limit_option
+from analyze.cli.streams import put, terminal_width
 
 MAX_WIDTH = 100
 
@@ -18,7 +17,7 @@ def rules_command(limits: tuple[tuple[str, float], ...], debug: bool) -> None:  
     """List the rules and the limits in force, a line each."""
     from analyze.report.rules import list_rules
 
-    click.echo(list_rules(width=_width(), limits=dict(limits)), nl=False)
+    _print(list_rules(width=terminal_width(MAX_WIDTH), limits=dict(limits)))
 
 
 @click.command("explain", short_help="Explain a rule or the verdict.", epilog=EPILOG, context_settings=CONTEXT)
@@ -29,8 +28,10 @@ def explain_command(rule: str, limits: tuple[tuple[str, float], ...], debug: boo
     """Explain a rule: what it means, why it costs, how to fix it and how it is measured. Or: explain verdict."""
     from analyze.report.rules import explain
 
-    click.echo(explain(rule, width=_width(), limits=dict(limits)), nl=False)
+    _print(explain(rule, width=terminal_width(MAX_WIDTH), limits=dict(limits)))
 
 
-def _width() -> int:
-    return min(shutil.get_terminal_size((80, 24)).columns, MAX_WIDTH)
+def _print(text: str) -> None:
+    from analyze.report.text import to_ascii
+
+    put(text, to_ascii)

@@ -35,7 +35,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _GROUP_CALL = re.compile(r"(nccl|rccl|xccl|gloo|ucc|mpi|_?c10d\w*):", re.IGNORECASE)
-_BYTES = {
+ELEMENT_BYTES = {
     "byte": 1, "char": 1, "bool": 1, "short": 2, "half": 2, "bfloat16": 2, "int": 4, "float": 4, "long": 8,
     "double": 8, "complexhalf": 4, "complexfloat": 8, "complexdouble": 16, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "uint16": 2, "uint32": 4, "uint64": 8,
@@ -71,7 +71,7 @@ def collectives(found: Attribution) -> pl.DataFrame:
 
 def element_bytes(types: pl.Series) -> pl.Series:
     """Bytes of one element of each type as c10::ScalarType names it, null for types that are not known."""
-    found: pl.Series = types.str.to_lowercase().replace_strict(_BYTES, default=None, return_dtype=pl.Int64)
+    found: pl.Series = types.str.to_lowercase().replace_strict(ELEMENT_BYTES, default=None, return_dtype=pl.Int64)
     return found
 
 

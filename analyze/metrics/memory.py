@@ -218,10 +218,10 @@ def _measure(trace: Trace, rows: pl.DataFrame, kind: int, device: int, top: int)
 
 
 def _levels(rows: pl.DataFrame, size: Int64, *, told: bool) -> tuple[Int64, int]:
-    """Allocated bytes after each event, and before the first."""
+    """Allocated bytes after each event, and before the first, at least 0: a host's total can lack earlier memory."""
     if told:
         level = rows["allocated_bytes"].to_numpy()
-        return level, int(level[0] - size[0])
+        return level, max(0, int(level[0] - size[0]))
     total = np.cumsum(size)
     start = max(0, -int(total.min()))
     return total + start, start

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from analyze.metrics.collectives import element_bytes
 from analyze.ranks.entries import KINDS, Bool, Entries
@@ -48,7 +49,7 @@ def factor(kind: str, ranks: int) -> tuple[int, int]:
 def sizes(entries: Entries) -> tuple[Int64, Int64]:
     """Size of each entry's message, and its mean over the ranks; -1 where not known."""
     rows = entries.rows
-    each = element_bytes(rows["element_type"]).fill_null(-1).to_numpy()
+    each = element_bytes(rows["element_type"].cast(pl.String)).fill_null(-1).to_numpy()
     code = entries.kind[entries.of_row]
     outputs = np.isin(code, [KINDS.index(kind) for kind in _OUTPUT])
     given, got = (rows[name].fill_null(-1).to_numpy() for name in ("in_elements", "out_elements"))

@@ -77,7 +77,7 @@ def entries_of(matched: Matched) -> Entries:
     begin = np.flatnonzero(np.r_[True, of_row[1:] != of_row[:-1]]) if len(of_row) else np.empty(0, np.int64)
     count = np.diff(np.r_[begin, len(of_row)]) if len(of_row) else begin
     codes = {name: code for code, name in enumerate(KINDS)}
-    kind = rows["kind"].replace_strict(codes, default=len(KINDS) - 1, return_dtype=pl.Int64).to_numpy()
+    kind = rows["kind"].cast(pl.String).replace_strict(codes, default=len(KINDS) - 1, return_dtype=pl.Int64).to_numpy()
     least = np.minimum.reduceat(kind, begin) if len(begin) else kind[:0]
     most = np.maximum.reduceat(kind, begin) if len(begin) else kind[:0]
     pair = (count == 2) & (least == _SEND) & (most == _RECV)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from analyze.ranks.bandwidth import Rates, rate
@@ -28,6 +29,7 @@ from analyze.ranks.waits import (
 )
 from analyze.schema import dtypes
 
+_US = 1000
 _IDLE_OWNERS = len(OWNERS) - 3
 
 
@@ -138,7 +140,8 @@ def _rows(files: Sequence[Summary], position: dict[tuple[int, int], int]) -> pl.
         group = numbers[events["group"].to_numpy()] if len(numbers) else np.empty(0, np.int64)
         frames.append(events.with_columns(rank=pl.lit(rank, pl.Int64), group=pl.Series(group, dtype=pl.Int64)))
     rows = pl.concat(frames) if frames else pl.DataFrame(schema=types)
-    return rows.select(list(types))
+    words = pl.col("kind", "kind_from", "element_type").cast(pl.Categorical)  # four bytes each, for millions of rows
+    return rows.select(list(types)).with_columns(words)
 
 
 def _common_window(files: Sequence[Summary], clocks: Clocks) -> tuple[int, int]:
@@ -156,12 +159,12 @@ def _missing(groups: list[Group], present: set[int]) -> Int64:
 
 def _own(
     files: Sequence[Summary], entries: Entries, waits: Waits, clocks: Clocks, common_start_ns: int
-) -> tuple[tuple[Owned, ...], Int64, Int64, Int64]:
-    """Who owns each rank's window; by row the exposed wait and the owners before it."""
+) -> tuple[tuple[Owned, ...], Int64, Int64, npt.NDArray[np.int32]]:
+    """Who owns each rank's window; by row the exposed wait, the owners before it, and parts of idle time in us."""
     count = len(entries.of_row)
     since = blocking_ends(entries, waits, common_start_ns)
     exposed, before = np.zeros(count, np.int64), np.zeros((count, len(PARTS)), np.int64)
-    idle_before = np.zeros((count, _IDLE_OWNERS), np.int64)
+    idle_before = np.zeros((count, _IDLE_OWNERS), np.int32)  # it only says which part is largest
     split = waits.split[entries.of_row]
     order = np.argsort(entries.rank, kind="stable")
     mine = np.split(order, np.searchsorted(entries.rank[order], clocks.ranks[1:]))
@@ -175,6 +178,10 @@ def _own(
             split[rows],
             since[rows] + offset,
         )
-        exposed[rows], before[rows], idle_before[rows] = found.exposed_wait_ns, found.before_ns, found.idle_before_ns
-        owned.append(replace(found, before_ns=before[:0], idle_before_ns=idle_before[:0], exposed_wait_ns=exposed[:0]))
+        exposed[rows], before[rows], idle_before[rows] = (
+            found.exposed_wait_ns,
+            found.before_ns,
+            found.idle_before_ns // _US,
+        )
+        owned.append(replace(found, before_ns=before[:0], idle_before_ns=before[:0], exposed_wait_ns=exposed[:0]))
     return tuple(owned), exposed, before, idle_before

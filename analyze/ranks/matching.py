@@ -54,9 +54,9 @@ def match(rows: pl.DataFrame) -> Matched:
         index[at] = slot[at]
     order = np.lexsort((slot, group))  # stable: the ranks of each collective stay in order
     entry, first = _runs(group[order], slot[order])
-    placed = rows[order].with_columns(entry=pl.Series(entry))
+    rows = rows[order].with_columns(entry=pl.Series(entry))
     entries = pl.DataFrame({"entry": entry[first], "group": group[order][first], "index": index[order][first]})
-    return Matched(placed, entries, how)
+    return Matched(rows, entries, how)
 
 
 def _runs(*columns: Int64) -> tuple[Int64, Int64]:
@@ -70,7 +70,7 @@ def _runs(*columns: Int64) -> tuple[Int64, Int64]:
 
 def _by_seq(rows: pl.DataFrame) -> Int64:
     """By number; sends and receives of one number by their two ranks; what repeats on a rank by its order."""
-    p2p = rows["kind"].is_in(_PAIRED).to_numpy()
+    p2p = rows["kind"].cast(pl.String).is_in(_PAIRED).to_numpy()
     keys = [rows["group"].to_numpy(), rows["seq"].to_numpy()]
     if p2p.any():
         pair = rows.select(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from analyze.ranks.clocks import LEAST_UNCERTAINTY_NS, Clocks
@@ -14,6 +16,7 @@ from analyze.ranks.matching import Int64, lower_median
 from analyze.timeline import Intervals, intersect, join, subtract, union
 
 PARTS = ("computation", "transfer", "unsplit", "wait", "copy", "idle")
+_US = 1000
 EARLY_SHARE = 0.05  # of symmetric collectives that end before their last arrival: more, and clocks or matches are wrong
 _COMPUTATION, _COMMUNICATION, _COPY = (OWNERS.index(name) for name in ("computation", "communication", "copy"))
 
@@ -204,26 +207,27 @@ class Lateness:
     own_ns: Int64
 
 
-def explain(entries: Entries, waits: Waits, before_ns: Int64, idle_before_ns: Int64) -> Lateness:
+def explain(entries: Entries, waits: Waits, before_ns: Int64, idle_before_us: npt.NDArray[np.int32]) -> Lateness:
     """Compare the last rank of each entry with the others.
 
     Args:
         entries: the matched collectives.
         waits: their waits.
         before_ns: by row, a column per `PARTS`.
-        idle_before_ns: by row, a column per idle owner.
+        idle_before_us: by row, a column per idle owner, in us: it only says which part is largest.
     """
     other = np.ones(len(entries.of_row), bool)
     other[waits.last_row] = False
     segment, entry_count = entries.of_row[other], len(entries.begin)
 
-    def excess(values: Int64) -> Int64:
+    def excess(values: npt.NDArray[np.integer[Any]]) -> Int64:
         columns = [
-            values[waits.last_row, at] - lower_medians(values[other, at], segment, entry_count)
+            values[waits.last_row, at].astype(np.int64)
+            - lower_medians(values[other, at].astype(np.int64), segment, entry_count)
             for at in range(values.shape[1])
         ]
         return np.stack(columns, axis=1)
 
     more = excess(before_ns)
     inherited = np.minimum(waits.lead_ns, np.maximum(more[:, PARTS.index("wait")], 0))
-    return Lateness(before_ns[waits.last_row], more, excess(idle_before_ns), inherited, waits.lead_ns - inherited)
+    return Lateness(before_ns[waits.last_row], more, excess(idle_before_us) * _US, inherited, waits.lead_ns - inherited)

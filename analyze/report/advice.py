@@ -91,8 +91,8 @@ def _suggestion(finding: Finding, place: Mapping[str, int]) -> Suggestion:
             ("Why it costs", finding.why),
             ("Estimate", basis),
             ("Does not apply when", finding.unless),
-            ("More", finding.link),
         ),
         finding.evidence,
+        finding.link,
         shared,
     )

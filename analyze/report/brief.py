@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyze.inert import printable
 from analyze.report.report import Report
-from analyze.report.text import printable
 
 if TYPE_CHECKING:
     from analyze.report.to_json import AnyReport

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import polars as pl
 
 from analyze.findings import Diagnosis
+from analyze.inert import printable
 from analyze.metrics import Measures
-from analyze.report.text import printable
 from analyze.timeline import launched_within
 from analyze.trace import Trace, timed_rows
+from analyze.trace.stream import is_stream
 
 _RANGE_SHOWN = 40  # longer names break the line that is meant to be copied
 _RANGES_TRIED = 8
-_STDIN = "-"
 
 
 def next_steps(trace: Trace, measures: Measures, diagnosis: Diagnosis) -> Iterator[str]:
@@ -32,7 +32,7 @@ def next_steps(trace: Trace, measures: Measures, diagnosis: Diagnosis) -> Iterat
 
 def quoted_path(path: str) -> str:
     """The path as a shell takes it, and the command line as a file; empty where no line can hold it."""
-    if path == _STDIN or not _typable(path):
+    if is_stream(path) or not _typable(path):
         return ""
     name_of_command = "/" not in path and "." not in path
     return shlex.quote(f"./{path}" if path.startswith("-") or name_of_command else path)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from analyze.errors import OutputError
+from analyze.inert import printable
 from analyze.report.formats import HTML_LATER, format_of
 from analyze.report.report import TOOL
-from analyze.report.text import printable
 
 if TYPE_CHECKING:
     from analyze.report.to_json import AnyReport
 
 _FORMATS = ("terminal", "md", "json")
-_MARK_BYTES = 1 << 14
+_MARK_BYTES = 1 << 14  # the generator line is the last one, and shorter than this
+_GENERATOR = rf"{TOOL} [^\s,]+, report schema \d+\.\d+\b[^\n]*"
+_CLOSES = re.compile(rf"(?:\A|\n)(?:{_GENERATOR}|<sub>{_GENERATOR}</sub>|<!-- {_GENERATOR} -->)\s*\Z")
+_STDIN = "-"
 
 
 def render(report: AnyReport, format: str) -> str:  # noqa: A002 - the option's own name
@@ -48,7 +56,7 @@ def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
 
     Args:
         report: the document.
-        path: where to; a file there is replaced when this program made it.
+        path: where to; a file there is replaced when it is a report of this program. A symbolic link is followed.
         force: replace any file.
 
     Raises:
@@ -56,7 +64,7 @@ def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
     """
     form = format_of(path)
     text = render(report, form)
-    if form == "terminal":  # on a screen the footer is left out; in a file it tells who made it, and from what
+    if form == "terminal":  # on a screen the footer is left out; in a file it says who made it, and from what
         text += f"\n{printable(report.page.footer)}\n"
     write_text(text, path, force=force)
 
@@ -64,35 +72,106 @@ def write(report: AnyReport, path: str | Path, *, force: bool = False) -> None:
 def write_text(text: str, path: str | Path, *, force: bool = False) -> None:
     """Write a text whole or not at all, over nothing that this program did not make.
 
+    What is no plain file, such as a pipe or /dev/null, is written to as it is.
+
     Raises:
         OutputError: somebody else's file, or no way to write there.
     """
-    place = Path(path)
-    if place.exists() and not force and not _made_by_us(place):
-        raise OutputError(f"{path} exists and is no report of {TOOL}.", "Choose another name, or pass --force.")
+    refuse_others(path, force=force)
+    place = Path(_real(path))
     try:
-        handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(half).chmod(0o644)
-            Path(half).replace(place)
-        except BaseException:
-            Path(half).unlink(missing_ok=True)
-            raise
+        with _replacing(place) if _is_replaceable(place) else place.open("wb") as file:
+            file.write(text.encode("utf-8", "replace"))
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.", "Check the folder.") from error
 
 
-def _made_by_us(place: Path) -> bool:
-    """Whether the file carries the program's name where reports have it: in its last or first lines."""
+def refuse_others(path: str | Path, *, force: bool = False) -> None:
+    """Refuse a place that holds what this program did not make, before a long file is read.
+
+    Raises:
+        OutputError: somebody else's file, a folder, a file that may not be written.
+    """
+    place = Path(path)
+    if place.is_dir():
+        raise OutputError(f"{path} is a folder.", "Name a file in it.")
+    if not place.is_file():
+        return
+    if not os.access(place, os.W_OK):
+        raise OutputError(f"{path} may not be written.", "Check its permissions, or choose another name.")
+    if not force and not _made_by_us(place):
+        raise OutputError(f"{path} exists and is no report of {TOOL}.", "Choose another name, or pass --force.")
+
+
+def refuse_inputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
+    """Refuse outputs that are an input, and two outputs that are one file, by whatever names and links.
+
+    Raises:
+        OutputError: one of them is.
+    """
+    read = [(name, found) for name in inputs if (found := _status(name)) is not None]
+    places: dict[str, str] = {}
+    for output in outputs:
+        there = _status(output)
+        for name, found in read:
+            if there is not None and os.path.samestat(found, there) and not stat.S_ISCHR(there.st_mode):
+                what = "standard input" if name == _STDIN else name
+                raise OutputError(f"{output} is the input {what} itself.", "Choose another name.")
+        same = places.setdefault(_real(output), output)
+        if same is not output and (there is None or stat.S_ISREG(there.st_mode)):
+            raise OutputError(f"{same} and {output} are one file.", "Give each output a name of its own.")
+
+
+def _status(path: str) -> os.stat_result | None:
     try:
-        if not place.is_file():
-            return False
+        return os.fstat(sys.stdin.fileno()) if path == _STDIN else Path(path).stat()
+    except (OSError, ValueError, AttributeError):  # not there, or standard input is closed
+        return None
+
+
+def _real(path: str | Path) -> str:
+    """The path behind all links."""
+    try:
+        return os.path.realpath(path)
+    except OSError:  # the working folder was deleted
+        return str(path)
+
+
+def _is_replaceable(place: Path) -> bool:
+    """Whether a file may be made beside the place and given its name: plain files in folders that can be written."""
+    return (not place.exists() or place.is_file()) and (os.access(place.parent, os.W_OK) or not place.exists())
+
+
+@contextmanager
+def _replacing(place: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the place when the block ends well; its mode is the old one's, or follows the umask."""
+    half = place.with_name(f".{place.name[:_NAME_KEPT]}.{secrets.token_hex(4)}")
+    try:
+        with half.open("xb") as file:
+            yield file
+        with suppress(FileNotFoundError):
+            half.chmod(stat.S_IMODE(place.stat().st_mode))
+        half.replace(place)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+
+
+_NAME_KEPT = 60  # characters: with the rest it stays below the 255 bytes of a name
+
+
+def _made_by_us(place: Path) -> bool:
+    """Whether a file is a report: JSON by its structure, other formats by the generator line that closes them."""
+    from analyze.report.compare.stored import is_report, read_stored
+
+    try:
+        size = place.stat().st_size
         with place.open("rb") as file:
-            first = file.read(_MARK_BYTES)
-            file.seek(max(place.stat().st_size - _MARK_BYTES, 0))
-            last = file.read()
+            file.seek(max(size - _MARK_BYTES, 0))
+            last = file.read().decode("utf-8", "replace")
     except OSError:
         return False
-    return not first or TOOL.encode() in first + last
+    if not size or _CLOSES.search(last):
+        return True
+    stored = read_stored(place)
+    return stored is not None and is_report(stored)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from analyze.inert import printable
 from analyze.report.files import write_text
-from analyze.report.report import TOOL, Report
-from analyze.report.text import printable
+from analyze.report.report import SCHEMA_VERSION, TOOL, Report
 
 
 def render(report: Report) -> str:
@@ -27,7 +27,8 @@ def render(report: Report) -> str:
     whole = Element("testsuites")
     whole.append(suite)
     indent(whole)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(whole, encoding="unicode")}\n'
+    made_by = f"<!-- {TOOL} {printable(report.version)}, report schema {SCHEMA_VERSION} -->"
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(whole, encoding="unicode")}\n{made_by}\n'
 
 
 def write_junit(report: Report, path: str, *, force: bool = False) -> None:

@@ -11,6 +11,8 @@ from analyze.errors import SelectionError
 from analyze.findings import RULES, STATES, Rule
 from analyze.findings.rule import HIGH, MEDIUM
 from analyze.metrics.lead import SPEAKS
+from analyze.report.glossary import find_term, words
+from analyze.report.glossary import terms as all_terms
 from analyze.report.text import NONE, shorten
 from analyze.settings import Definitions
 from analyze.units import percent
@@ -65,15 +67,40 @@ def _rule(name: str) -> Rule:
 
 
 def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None) -> str:
-    """What a rule or the verdict means.
+    """What a rule, the verdict or a word of the report means.
 
     Raises:
-        SelectionError: there is no such rule.
+        SelectionError: there is no such rule or word.
     """
     if name == _VERDICT:
         return _page("verdict: Where does the window go?", _verdict(), width)
-    rule = _rule(name)
-    return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width)
+    rule = next((rule for rule in RULES if rule.id == name), None)
+    if rule is not None:
+        return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width)
+    term = find_term(name)
+    if term is None:
+        close = difflib.get_close_matches(name, [*(rule.id for rule in RULES), _VERDICT, *words()], n=1, cutoff=0.5)
+        hint = f"Did you mean {close[0]!r}? " if close else ""
+        raise SelectionError(
+            f"There is no rule or term {name!r}.",
+            f"{hint}`analyze rules` lists the rules, `analyze explain` the terms.",
+        )
+    return "\n".join((term.name, "", *_wrapped(term.text, width), ""))
+
+
+def list_terms(*, width: int) -> str:
+    """Every word that can be explained."""
+    rules = f"Rules: {', '.join(rule.id for rule in RULES)}, {_VERDICT}."
+    terms = f"Terms: {'; '.join(term.name for term in all_terms().values())}."
+    lines = ("Explain a rule or a word of the report: analyze explain WORD", "", *_wrapped((rules, terms), width))
+    return "\n".join((*lines, ""))
+
+
+def _wrapped(paragraphs: tuple[str, ...], width: int) -> list[str]:
+    lines = [
+        line for paragraph in paragraphs for line in (*textwrap.wrap(paragraph, width, break_on_hyphens=False), "")
+    ]
+    return lines[:-1]
 
 
 def _page(title: str, sections: Iterator[tuple[str, str]], width: int) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analyze.blocks import Page, Section
 from analyze.notes import Notice, NotMeasured
 from analyze.report.build import program_version
+from analyze.report.commands import quoted_path
 from analyze.report.report import SCHEMA_VERSION, TOOL
 from analyze.report.snapshot_sections import DEFINITIONS, device_sections, listed
 from analyze.settings import Definitions
@@ -93,7 +93,7 @@ def build_snapshot_report(
         sections=tuple(_sections(devices, main, definitions.top)),
         notices=(*odd, *_notices(snapshot)),
         not_measured=tuple(_not_measured(devices)),
-        next_steps=_next_steps(info.name),
+        next_steps=_next_steps(snapshot.loaded.path or info.name),
         footer=f"{TOOL} {program}, report schema {SCHEMA_VERSION}; snapshot sha256 {info.sha256[:12]}",
     )
     return SnapshotReport(program, info, devices, page, definitions)
@@ -245,9 +245,9 @@ def _not_measured(devices: tuple[DeviceMemory, ...]) -> Iterator[NotMeasured]:
         yield NotMeasured("stacks", "no stacks in the recording", "record with context='all', stacks='python'")
 
 
-def _next_steps(name: str) -> tuple[str, ...]:
-    file = shlex.quote(name)
-    return (f"analyze {file} -o report.md", f"analyze compare {file} OTHER.pickle")
+def _next_steps(path: str) -> tuple[str, ...]:
+    file = quoted_path(path)
+    return (f"analyze {file} -o report.md", f"analyze compare {file} OTHER.pickle") if file else ()
 
 
 __all__ = ["DEFINITIONS", "SnapshotInfo", "SnapshotReport", "build_snapshot_report"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from analyze.blocks import Breakdown, Cell, Column, Kind, Series, Suggestion
+from analyze.blocks import Breakdown, Cell, Column, Kind, Page, Series, Suggestion
+from analyze.inert import ascii_json, printable
 from analyze.units import (
     MEMORY_UNITS,
     TIME_UNITS,
@@ -20,6 +21,7 @@ from analyze.units import (
     tenths_text,
 )
 
+_Report = TypeVar("_Report")
 NONE = "–"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FOLDED_TENTHS = 0.5  # parts of less than 0.05 % share one line in text
@@ -40,14 +42,25 @@ _ASCII = str.maketrans(
 )
 
 
-def printable(name: str) -> str:
-    """A name from a trace without anything that moves the cursor, hides or reorders text."""
-    return "".join(c if unicodedata.category(c)[0] != "C" else "�" if ord(c) > 0x1F else " " for c in name)
-
-
 def to_ascii(text: str) -> str:
     """The text in ASCII: units and bars by look-alikes, letters of names by question marks."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def ascii_form(text: str, form: str) -> str:
+    """A rendered report in ASCII: JSON says the same in escapes, Markdown keeps its marks."""
+    if form == "json":
+        return ascii_json(text)
+    if form == "md":
+        text = text.replace("…", "...").replace("≤", "&lt;=").replace("≈", "about")  # ~ and < mean something
+    return to_ascii(text)
+
+
+def typable_in_ascii(report: _Report) -> _Report:
+    """A report without the commands that ASCII cannot spell: one with a question mark in it would read another file."""
+    page: Page = report.page  # type: ignore[attr-defined]
+    kept = tuple(command for command in page.next_steps if command.isascii())
+    return replace(report, page=replace(page, next_steps=kept))  # type: ignore[type-var]
 
 
 def shorten(name: str, width: int) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from analyze.guard import AbsentError, present
+from analyze.inert import json_text, whole_characters
 from analyze.metrics import Measures
 from analyze.metrics.step_ledgers import StepWork
 from analyze.report.plain import plain, plain_section
 from analyze.report.report import SCHEMA_VERSION, TOOL, Report
+from analyze.report.walk import map_texts
 
 if TYPE_CHECKING:
     from analyze.report.compare import Comparison, Lineup
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 
     AnyReport = Report | RanksReport | RanksComparison | SnapshotReport | SnapshotComparison | Comparison | Lineup
 
-# What moves the cursor or turns text around stays an escape; JSON itself escapes only what is below a space.
-_UNSEEN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
 
 def render(report: AnyReport) -> str:
     """The report as indented JSON with a final newline. Contract: `tests/golden/report.schema.json`."""
-    text = orjson.dumps(document(report), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    found, options = document(report), orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+    try:
+        data = orjson.dumps(found, option=options)
+    except TypeError:  # half a surrogate pair, from a file or from a file's name
+        data = orjson.dumps(map_texts(found, whole_characters), option=options)
+    return json_text(data.decode()) + "\n"
 
 
 def document(report: AnyReport) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from typing_extensions import assert_never
 
 from analyze.blocks import Advice, Block, Breakdown, Kind, Page, Series, Stat, Table
+from analyze.inert import code_span, fenced, html, printable
+from analyze.inert import markdown as escape
 from analyze.report.text import (
     bar,
     breakdown_rows,
     cells,
-    printable,
     savings_column,
     series_figures,
     shorten,
@@ -26,7 +26,6 @@ _BAR_CELLS = 20
 _NAME_CELLS = 100
 _SPARK_CELLS = 60
 _RIGHT = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY, Kind.FIGURE)
-_SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
 def render(page: Page, *, budget: int = BUDGET_CHARACTERS) -> str:
@@ -38,7 +37,7 @@ def render(page: Page, *, budget: int = BUDGET_CHARACTERS) -> str:
     """
     top = "\n".join(_top(page))
     bottom = "\n".join(_bottom(page))
-    titles = [section.title for section in page.sections]
+    titles = [escape(section.title) for section in page.sections]
     texts = ["\n".join((f"### {escape(s.title)}\n", *_section(s.blocks))) for s in page.sections]
     room = budget - len(top) - len(bottom) - 1
     if sum(len(text) + 1 for text in texts) <= room:
@@ -53,20 +52,13 @@ def _left_out(titles: Sequence[str], budget: int) -> str:
     return f"Left out to keep within {budget:,} characters: {', '.join(titles)}.\n"
 
 
-def escape(text: str) -> str:
-    """Text from a trace that stays text: no Markdown and no HTML comes out of it."""
-    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", safe)
-
-
 def code(name: str) -> str:
-    """A name as a code span that is safe inside a table."""
-    inner = shorten(printable(name), _NAME_CELLS).replace("`", "'").replace("|", "\\|").strip()
-    return f"`{inner}`" if inner else "–"
+    """A name as a code span, cut in the middle where it is long."""
+    return code_span(shorten(printable(name), _NAME_CELLS))
 
 
 def _top(page: Page) -> Iterator[str]:
-    yield f"## {page.subject} report: {escape(page.name)}\n"
+    yield f"## {escape(page.subject)} report: {code(page.name)}\n"
     first, *more = page.sentences
     yield f"> [!IMPORTANT]\n> **{escape(page.headline)}.** {escape(first)}"
     for sentence in more:
@@ -91,7 +83,7 @@ def _block(block: Block) -> Iterator[str]:
             yield from _table(block)
         case Series():
             drawn = sparkline(block, _SPARK_CELLS)
-            yield f"**{escape(block.name)}** {f'`{drawn}` ' if drawn.strip() else ''}{series_figures(block)}\n"
+            yield f"**{escape(block.name)}** {f'`{drawn}` ' if drawn.strip() else ''}{escape(series_figures(block))}\n"
         case Advice():
             yield from _advice(block)
         case _:
@@ -101,18 +93,19 @@ def _block(block: Block) -> Iterator[str]:
 def _advice(advice: Advice) -> Iterator[str]:
     """The findings as a table, each one with its reasons and evidence, and the checks that found nothing."""
     if advice.suggestions:
-        yield f"| # | finding | saving | {advice.of} | change |\n|--:|:--|--:|--:|:--|"
+        yield f"| # | finding | saving | {escape(advice.of)} | change |\n|--:|:--|--:|--:|:--|"
         for i, (item, saving) in enumerate(zip(advice.suggestions, savings_column(advice.suggestions), strict=True)):
             share = "–" if item.saved_share is None else percent(item.saved_share)
-            title = f"**{item.severity.capitalize()}** [{item.id}](#finding-{item.id}): {escape(item.title)}"
-            title += f" ({item.shared})" if item.shared else ""
+            title = f"**{escape(item.severity.capitalize())}** [{item.id}](#finding-{item.id}): {escape(item.title)}"
+            title += f" ({escape(item.shared)})" if item.shared else ""
             yield f"| {i + 1} | {title} | {saving} | {share} | {escape(item.change)} |"
         yield ""
         if advice.note:
             yield f"{escape(advice.note)}\n"
     for item in advice.suggestions:
         yield f'<a id="finding-{item.id}"></a>\n\n#### {item.id}\n\n{escape(item.title)}.\n'
-        yield from (f"**{heading}**: {escape(text)}\n" for heading, text in item.paragraphs)
+        yield from (f"**{escape(heading)}**: {escape(text)}\n" for heading, text in item.paragraphs)
+        yield f"**More**: <{item.link}>\n"
         yield f"**Change**: {escape(item.change)}\n"
         for table in item.evidence:
             yield from _table(table)
@@ -123,15 +116,15 @@ def _advice(advice: Advice) -> Iterator[str]:
 def _checks(what: str, checks: tuple[tuple[str, str], ...]) -> Iterator[str]:
     if checks:
         yield f"<details><summary>{plural(len(checks), 'check')} {what}</summary>\n"
-        yield from (f"- *{name}*: {escape(reason)}" for name, reason in checks)
+        yield from (f"- *{escape(name)}*: {escape(reason)}" for name, reason in checks)
         yield "\n</details>\n"
 
 
 def _breakdown(block: Breakdown) -> Iterator[str]:
-    yield f"| {escape(block.title)} | time | {block.of} | |\n|:--|--:|--:|:--|"
+    yield f"| {escape(block.title)} | time | {escape(block.of)} | |\n|:--|--:|--:|:--|"
     *parts, total = breakdown_rows(block)
     for row in parts:
-        yield f"| {row.label} | {row.time} | {row.percent} | {_bar(row.share)} |"
+        yield f"| {escape(row.label)} | {row.time} | {row.percent} | {_bar(row.share)} |"
     yield f"| **{total.label}** | **{total.time}** | **{total.percent}** | |\n"
 
 
@@ -143,7 +136,7 @@ def _table(table: Table) -> Iterator[str]:
     if not table.rows:
         return
     if not table.brief:
-        yield f"<details><summary>{escape(table.heading(len(table.rows)))}</summary>\n"
+        yield f"<details><summary>{html(table.heading(len(table.rows)))}</summary>\n"
     else:
         yield f"{escape(table.heading(len(table.rows)))}:\n"
     heads = [escape(column.head) for column in table.columns]
@@ -175,19 +168,17 @@ def _table(table: Table) -> Iterator[str]:
 
 def _bottom(page: Page) -> Iterator[str]:
     if page.notices:
-        yield f"### {page.subject} quality\n\n> [!NOTE]"
+        yield f"### {escape(page.subject)} quality\n\n> [!NOTE]"
         for notice in page.notices:
             yield f"> {escape(notice.text)}  "
         yield ""
     if page.not_measured:
         yield "<details><summary>Not measured</summary>\n"
         for missing in page.not_measured:
-            yield f"- *{missing.id}*: {escape(missing.reason)}; to get it, {escape(missing.how_to_get_it)}."
+            yield f"- *{escape(missing.id)}*: {escape(missing.reason)}; to get it, {escape(missing.how_to_get_it)}."
         yield "\n</details>\n"
     if page.next_steps:
-        yield "### How to go on\n\n```"
-        yield from (printable(command).replace("`", "'") for command in page.next_steps)
-        yield "```\n"
+        yield f"### How to go on\n\n{fenced([printable(command) for command in page.next_steps])}\n"
     if page.gates:
         yield "### Gates\n"
         yield from (f"- {escape(gate)}" for gate in page.gates)

@@ -13,18 +13,19 @@ from rich.text import Text
 from typing_extensions import assert_never
 
 from analyze.blocks import Advice, Block, Breakdown, Column, Kind, Page, Series, Stat, Table
+from analyze.inert import printable
 from analyze.palette import BUSY, IDLE, SEVERITIES, VERDICTS
 from analyze.report.text import (
     bar,
     breakdown_rows,
     cells,
-    printable,
     savings_column,
     series_figures,
     shorten,
     sparkline,
     to_ascii,
 )
+from analyze.report.walk import map_texts
 from analyze.units import percent
 
 DEFAULT_WIDTH = 80
@@ -64,14 +65,14 @@ def render(page: Page, *, width: int = DEFAULT_WIDTH, color: bool = False, ascii
         emoji=False,
         legacy_windows=False,
     )
-    for line in _lines(page, console.width):
+    for line in _lines(map_texts(page, printable), console.width):
         console.print(line, no_wrap=True, crop=line.overflow != _WHOLE, overflow=line.overflow or "crop")
     text = "\n".join(line.rstrip() for line in file.getvalue().split("\n"))
-    return to_ascii(text) if ascii_only and not color else text
+    return to_ascii(text) if ascii_only else text
 
 
 def _lines(page: Page, width: int) -> Iterator[Text]:
-    name = shorten(printable(page.name), width - 2)
+    name = shorten(page.name, width - 2)
     about = page.about
     if len(name) + 2 + len(about) <= width:
         yield Text.assemble((name, "bold"), _GAP, about)
@@ -150,7 +151,7 @@ def _advice(advice: Advice, width: int) -> Iterator[Text]:
         lead = Text.assemble(f" {i + 1} ", (f"{level:<{_LEVEL}}", Style(color=SEVERITIES.get(suggestion.severity))))
         if width >= _NARROW:
             lead.append(f"{savings[i]:>{time}}{_GAP}{shares[i]:>{share}}{_GAP}")
-        yield lead.append(shorten(printable(suggestion.title), max(width - lead.cell_len, _NAME_AT_LEAST)))
+        yield lead.append(shorten(suggestion.title, max(width - lead.cell_len, _NAME_AT_LEAST)))
         shared = f" ({suggestion.shared})" if suggestion.shared else ""
         yield from _wrapped(f"{suggestion.id} → {suggestion.change}{shared}", width, "     ", Text("   "))
     more = len(advice.suggestions) - len(shown)
@@ -167,7 +168,7 @@ def _series(series: Series, width: int) -> Text:
     figures = series_figures(series)
     room = width - _LABEL - 2 - len(_GAP) - len(figures)
     drawn = sparkline(series, room) if width >= _NARROW else ""
-    name = shorten(printable(series.name), _LABEL)
+    name = shorten(series.name, _LABEL)
     line = Text.assemble((f" {name:<{_LABEL}} ", "bold"), (drawn, Style(color=BUSY)), _GAP if drawn else "", figures)
     line.truncate(width)
     return line
@@ -180,7 +181,7 @@ def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
 def _command(label: str, command: str, width: int) -> Iterator[Text]:
     """A command that still works when it is copied: broken between its words only, with the shell's own mark."""
     line, begun = Text(f" {label:<{_LABEL}}", "bold", overflow=_WHOLE), False
-    for word in _WORD.findall(printable(command)):
+    for word in _WORD.findall(command):
         if begun and line.cell_len + 1 + cell_len(word) + len(_CONTINUED) > width:
             yield line.append(_CONTINUED)
             line, begun = Text(" " * (_LABEL + 3), overflow=_WHOLE), False
@@ -193,7 +194,7 @@ def _wrapped(text: str, width: int, indent: str, first: Text | None = None) -> I
     """The text in lines of at most `width` cells; the first may begin with a styled lead."""
     line = first if first is not None else Text(indent)
     begun = False
-    for word in printable(text).split():
+    for word in text.split():
         if begun and line.cell_len + 1 + cell_len(word) > width:
             yield line
             line, begun = Text(indent), False

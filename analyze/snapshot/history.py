@@ -125,14 +125,14 @@ def peak_notices(label: str, replay: Replay, noted: Recorded | None) -> Iterator
 
 def unknown_actions(label: str, events: Events) -> Iterator[Notice]:
     """Actions that no figure uses."""
-    odd = sorted(set(events.action) - _KNOWN_ACTIONS)
+    odd = sorted(set(events.action) - KNOWN_ACTIONS)
     if odd:
         count = sum(action in odd for action in events.action)
         named = ", ".join(repr(action[:40]) for action in odd[:3])
         yield Notice("unknown-actions", f"{label}: {plural(count, 'event')} of unknown kind ({named}) left out.", count)
 
 
-_KNOWN_ACTIONS = frozenset(
+KNOWN_ACTIONS = frozenset(
     (
         "alloc", "free_requested", "free_completed", "free", "segment_alloc", "segment_free", "segment_map",
         "segment_unmap", "snapshot", "oom", "annotate", "workspace_snapshot",

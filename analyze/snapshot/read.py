@@ -33,6 +33,7 @@ class Loaded:
         size_bytes: size on disk.
         form: "pickle" or "JSON".
         document: the object in it, not yet looked at.
+        path: the file as it was given, "-" for standard input.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Loaded:
     size_bytes: int
     form: str
     document: Any
+    path: str = ""
 
 
 def read(path: str | Path) -> Loaded:
@@ -58,9 +60,10 @@ def read(path: str | Path) -> Loaded:
         raise UnreadableError(f"{source.name} is damaged: {source.cut}.", "Copy it again, or record it again.")
     try:
         with collection_paused():
-            if is_pickle(data):
-                return Loaded(source.name, source.sha256, source.size_bytes, "pickle", _unpickle(data, source.name))
-            return Loaded(source.name, source.sha256, source.size_bytes, "JSON", _parse(data, source.name))
+            form, document = (
+                ("pickle", _unpickle(data, source.name)) if is_pickle(data) else ("JSON", _parse(data, source.name))
+            )
+        return Loaded(source.name, source.sha256, source.size_bytes, form, document, source.path)
     except MemoryError as error:
         raise SnapshotError(f"{source.name} needs more memory than there is.", "Use a machine with more.") from error
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 import zlib
 from pathlib import Path
-from typing import Any
+
+from analyze.errors import UnreadableError
+from analyze.trace.stream import head
 
 GZIP_MAGIC = b"\x1f\x8b"
 _HEAD_BYTES = 1 << 16
@@ -23,19 +24,19 @@ def is_snapshot(path: str | Path) -> bool:
     """Whether the file holds a memory snapshot, as a pickle or in JSON, gzipped or not.
 
     Args:
-        path: the file, or "-" for standard input, of which nothing is taken away.
+        path: the file, or "-" for standard input; of what can be read only once, nothing is taken away.
 
     Returns:
         False also for files that cannot be opened: whoever reads them says why.
     """
-    head = _head(str(path))
-    if is_pickle(head):
+    first = _head(str(path))
+    if is_pickle(first):
         return True
-    if head.lstrip()[:1] not in (b"{", b"["):
-        return bool(head) and str(path).lower().removesuffix(".gz").endswith(_SUFFIXES)
-    if _FIRST_KEY.match(head) or _SEGMENT_KEY.match(head):
+    if first.lstrip()[:1] not in (b"{", b"["):
+        return bool(first) and str(path).lower().removesuffix(".gz").endswith(_SUFFIXES)
+    if _FIRST_KEY.match(first) or _SEGMENT_KEY.match(first):
         return True
-    return b'"device_traces"' in head and not _EVENTS_KEY.search(head)
+    return b'"device_traces"' in first and not _EVENTS_KEY.search(first)
 
 
 def is_pickle(data: bytes) -> bool:
@@ -45,14 +46,9 @@ def is_pickle(data: bytes) -> bool:
 
 def _head(path: str) -> bytes:
     try:
-        if path == "-":
-            stdin: Any = sys.stdin.buffer
-            packed: bytes = stdin.peek(_HEAD_BYTES)[:_HEAD_BYTES]
-        else:
-            with Path(path).open("rb") as file:
-                packed = file.read(_HEAD_BYTES)
+        packed = head(path, _HEAD_BYTES)
         if packed.startswith(GZIP_MAGIC):
             return zlib.decompressobj(wbits=_GZIP).decompress(packed, _HEAD_BYTES)
-    except (OSError, AttributeError, zlib.error):
+    except (OSError, UnreadableError, zlib.error):
         return b""
     return packed

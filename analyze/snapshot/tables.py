@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +195,7 @@ class _Builder:
         traces = listed(document, "device_traces")
         check_distinct([trace for trace in traces if trace], "device_traces")
         snapshot = Snapshot(
-            loaded=Loaded(loaded.name, loaded.sha256, loaded.size_bytes, loaded.form, None),
+            loaded=replace(loaded, document=None),
             segments=self._segments(document, "segments"),
             traces=tuple(self._events(trace) for trace in traces),
             annotations=tuple(_annotations(document)),

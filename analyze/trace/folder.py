@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from analyze.errors import NotATraceError
+from analyze.inert import printable
 from analyze.trace.kinds import RECORD_HINT
 from analyze.trace.unpack import GZIP_MAGIC
 
@@ -30,7 +31,7 @@ def refuse_folder(place: Path) -> NotATraceError:
     looked_at = candidates[:_LOOKED_AT]
     found = [path for path in looked_at if is_trace(path)]
     if found:
-        listed = "".join(f"\n  {path}" for path in found[:_LISTED])
+        listed = "".join(f"\n  {printable(str(path))}" for path in found[:_LISTED])
         more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
         return NotATraceError(f"{place} is a folder.", f"Pass one of its files:{listed}{more}")
     if all((place / name).is_file() for name in _TLPARSE):

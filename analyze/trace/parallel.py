@@ -16,6 +16,7 @@ from analyze.trace import wire
 from analyze.trace.part import Part, read_part
 from analyze.trace.pieces import Layout, find_separator, split
 from analyze.trace.source import Source
+from analyze.trace.stream import is_stream
 from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC
 
 BYTES_PER_JOB = 1 << 27  # below it a process costs more to start than it saves
@@ -60,7 +61,7 @@ def read_in_parallel(
 
 def plan(path: str, jobs: int | None) -> list[tuple[int, int]]:
     """Stretches of a plain file, each from the beginning of an event (or of the file) to the end of one."""
-    if path == "-" or not sys.executable or not Path(path).is_file():
+    if is_stream(path) or not sys.executable or not Path(path).is_file():
         return []
     size = Path(path).stat().st_size
     jobs = jobs_for(size) if jobs is None else jobs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,6 +12,7 @@ from analyze.errors import UnreadableError
 from analyze.trace.folder import refuse_folder
 from analyze.trace.foreign import refuse_document
 from analyze.trace.kinds import refuse_other_kind, refuse_url
+from analyze.trace.stream import STDIN, is_stream, name_of, open_input
 from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC, unpack
 
 _BOM = b"\xef\xbb\xbf"
@@ -32,7 +32,7 @@ class Source:
 
     def __init__(self, path: str | Path, *, trusted: bool = False, key: bool = False) -> None:
         self.path = str(path)
-        self.name = "standard input" if self.path == "-" else Path(self.path).name
+        self.name = name_of(self.path)
         self.size_bytes = 0
         self.cut: str | None = None
         self.packed = False
@@ -49,8 +49,8 @@ class Source:
 
     @property
     def whole_bytes(self) -> int:
-        """Size on disk before anything was read, 0 for standard input."""
-        return Path(self.path).stat().st_size if self.path != "-" and Path(self.path).is_file() else 0
+        """Size on disk before anything was read, 0 for standard input and pipes."""
+        return 0 if is_stream(self.path) or not Path(self.path).is_file() else Path(self.path).stat().st_size
 
     @property
     def sha256(self) -> str:
@@ -115,16 +115,14 @@ class Source:
 
 
 def _open(path: str) -> BinaryIO:
-    if path == "-":
-        return sys.stdin.buffer
-    address = refuse_url(path)
+    address = None if path == STDIN else refuse_url(path)
     if address is not None:
         raise address
     place = Path(path)
-    if place.is_dir():
+    if path != STDIN and place.is_dir():
         raise refuse_folder(place)
     try:
-        return place.open("rb")
+        return open_input(path)
     except FileNotFoundError as error:
         raise UnreadableError(f"{path} does not exist.", "Check the path.") from error
     except PermissionError as error:

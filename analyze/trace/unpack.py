@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from analyze.errors import NotATraceError, UnreadableError
 from analyze.trace.kinds import RECORD_HINT, refuse_archive
@@ -16,6 +17,7 @@ BLOCK_BYTES = 1 << 20
 GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 BOMB_RATIO = 200  # traces pack to a twentieth or a fiftieth; zeros to a thousandth
 BOMB_FREE_BYTES = 1 << 26  # below it no ratio does harm: a few seconds, and memory as for any trace
+_SPOOLED_BYTES = 1 << 26  # larger copies lie on disk
 _GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _MEMBERS_LOOKED_AT = 10_000
 _TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz")
@@ -44,7 +46,7 @@ def unpack(packed: Iterator[bytes], file: BinaryIO, name: str, cut: NoteCut, *, 
     if first.startswith(ZSTD_MAGIC):
         return _limited(*_counted(whole, lambda data: _unzstd(data, name, cut)), name, trusted=trusted)
     if first.startswith(ZIP_MAGIC):
-        inner = _unzip(file, name)
+        inner = _unzip(file, name) if file.seekable() else _unzip_copy(whole, name)
         for _ in packed:  # for the hash of the whole file
             pass
         return _limited(
@@ -135,6 +137,14 @@ def _unzstd(packed: Iterator[bytes], name: str, cut: NoteCut) -> Iterator[bytes]
             yield plain
     except library.ZstdError:
         _drain(packed, cut, "the zstd data is damaged")
+
+
+def _unzip_copy(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """The same of what can be read only once: an archive has to be read from its end."""
+    with tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES) as copy:
+        for block in blocks:
+            copy.write(block)
+        yield from _unzip(cast(BinaryIO, copy), name)
 
 
 class _Blocks:

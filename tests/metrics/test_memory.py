@@ -137,6 +137,14 @@ def test_a_peak_before_the_first_event(load: Load) -> None:
     assert (use.peak_bytes, use.unmade_peak_bytes, use.alive_at_peak, use.end_bytes) == (100, 100, (), 60)
 
 
+def test_a_total_of_the_host_below_the_size_starts_at_nothing(load: Load) -> None:
+    """40 bytes that leave a total of 10: the total lacks some, and nothing is not less than nothing."""
+    b = TraceBuilder()
+    event(b, 10, 40, 1, total=10, kind=0)
+    (use,) = memory_of(load(b)).devices
+    assert (use.start_bytes, use.end_bytes, use.peak_bytes) == (0, 10, 10)
+
+
 def test_a_selection_takes_its_own_time(load: Load) -> None:
     (use,) = memory_of(load(scene()), Wish(steps=(2, 3))).devices
     assert (use.events, use.start_bytes, use.peak_bytes) == (3, 130 * MIB, 170 * MIB)

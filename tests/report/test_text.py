@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from analyze import units
 from analyze.blocks import Breakdown, Column, Kind, Part
-from analyze.report.text import bar, breakdown_rows, cells, printable, shorten, to_ascii
+from analyze.inert import printable
+from analyze.report.text import bar, breakdown_rows, cells, shorten, to_ascii
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=8), st.integers(0, 1000))

@@ -203,8 +203,15 @@ def labels_of(paths: Sequence[Path], *, folders: bool = True) -> list[str]:
         folders: names of folders may be shown.
     """
     names = [path.name.removesuffix(".gz").removesuffix(".json") for path in paths]
-    for found in (names, [path.absolute().parent.name for path in paths] if folders else []):
+    for found in (names, [_folder(path) for path in paths] if folders else []):
         short = [name[:_LABEL] for name in found]
         if short and all(short) and len(set(short)) == len(short):
             return short
     return [chr(ord("A") + i) for i in range(len(paths))]
+
+
+def _folder(path: Path) -> str:
+    try:
+        return path.absolute().parent.name
+    except OSError:  # the working folder was deleted
+        return ""

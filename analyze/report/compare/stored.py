@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from analyze.errors import UnreadableError
 from analyze.report.report import TOOL
+from analyze.trace.stream import head, is_stream
 
 LIMIT_BYTES = 1 << 26  # the largest report seen has 2 MB; a file beyond this is a trace or no report
+_HEAD_BYTES = 1 << 12
+_SNAPSHOT_KEY = re.compile(rb'\s*\{\s*"(?:segments|device_traces)"')
 _TRACE_KEYS = ("traceEvents", "schemaVersion", "deviceProperties")
 
 
@@ -35,17 +40,25 @@ def read_stored(path: str | Path) -> Stored | None:
     return Stored(data, found)
 
 
+def is_report(stored: Stored) -> bool:
+    """Whether it is one of the documents that `to_json` writes: what `capture` notes has neither of the two keys."""
+    return {"sections", "notices"} <= stored.parts.keys()
+
+
 def _read(path: Path) -> bytes | None:
-    """The bytes of a small plain file that begins as a JSON object."""
+    """The bytes of a small plain file, or of a pipe, that begin as a JSON object."""
     try:
-        if not path.is_file() or path.stat().st_size > LIMIT_BYTES:
+        stream = is_stream(path)
+        if not stream and (not path.is_file() or path.stat().st_size > LIMIT_BYTES):
             return None
-        with path.open("rb") as file:
-            head = file.read(1 << 12)
-            if not head.lstrip().startswith(b"{") or b'"traceEvents"' in head or b'"schemaVersion"' in head:
-                return None
-            return head + file.read(LIMIT_BYTES)
-    except OSError:
+        first = head(path, _HEAD_BYTES)
+        if not first.lstrip().startswith(b"{") or any(b'"%b"' % key.encode() in first for key in _TRACE_KEYS[:2]):
+            return None
+        if stream and _SNAPSHOT_KEY.match(first):
+            return None
+        whole = head(path, LIMIT_BYTES + 1)
+        return whole if len(whole) <= LIMIT_BYTES else None
+    except (OSError, UnreadableError):
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
 from analyze.report.compare.stored import read_stored
 from analyze.report.report import SCHEMA_VERSION, Metric, Report
+from analyze.trace.stream import name_of
 
+_VERSION = re.compile(r"\d{1,9}\.\d{1,9}")
 _LARGEST = 2**53  # beyond it readers of JSON lose digits: 104 days in nanoseconds
 
 
@@ -214,7 +217,7 @@ def read_subject(path: str | Path) -> Subject | None:
     stored = read_stored(path)
     if stored is None:
         return None
-    name = Path(path).name
+    name = name_of(str(path))
     _check_kind(name, stored.parts)
     try:
         subject = msgspec.json.decode(stored.data, type=Subject)
@@ -258,8 +261,9 @@ def _check_kind(name: str, found: Mapping[str, msgspec.Raw]) -> None:
     try:
         version = msgspec.json.decode(found["schema_version"], type=str)
     except msgspec.DecodeError:
-        version = "?"
+        version = ""
     if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        theirs = version if _VERSION.fullmatch(version) else "of another kind"
         raise NotAReportError(
-            f"{name} has report schema {version[:20]}; this program reads {SCHEMA_VERSION.partition('.')[0]}.x.", again
+            f"{name} has report schema {theirs}; this program reads {SCHEMA_VERSION.partition('.')[0]}.x.", again
         )

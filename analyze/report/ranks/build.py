@@ -160,6 +160,7 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
                 ),
             ),
             evidence=(),
+            link="",
         )
 
 
@@ -180,6 +181,7 @@ def _merged(one: MergedFinding) -> Suggestion:
         change=one.change,
         paragraphs=(("Ranks", shown), ("Saving", saves)),
         evidence=(),
+        link="",
     )
 
 
