@@ -30,6 +30,7 @@ from analyze.ranks.waits import (
 from analyze.schema import dtypes
 
 _US = 1000
+_WORDS = ("kind", "kind_from", "element_type")
 _IDLE_OWNERS = len(OWNERS) - 3
 
 
@@ -131,17 +132,19 @@ def join_ranks(files: Sequence[Summary], world_text: str) -> Joined:
 
 def _rows(files: Sequence[Summary], position: dict[tuple[int, int], int]) -> pl.DataFrame:
     """The collectives of all ranks, with the job's groups."""
-    types = {"rank": pl.Int64, **dtypes(EVENTS), "group": pl.Int64}
+    types = {**dtypes(EVENTS), "group": pl.Int64, "rank": pl.Int64}
+    del types["stream"]
+    types |= dict.fromkeys(_WORDS, pl.Categorical)  # millions of rows: as small as they can be
+    types |= {"source": pl.Int32, "target": pl.Int32}
     frames = []
     for one in files:
         rank = int(one.file.rank or 0)
         events = one.frames["event"]
         numbers = np.array([position[rank, number] for number in one.frames["group"]["group"]], np.int64)
         group = numbers[events["group"].to_numpy()] if len(numbers) else np.empty(0, np.int64)
-        frames.append(events.with_columns(rank=pl.lit(rank, pl.Int64), group=pl.Series(group, dtype=pl.Int64)))
-    rows = pl.concat(frames) if frames else pl.DataFrame(schema=types)
-    words = pl.col("kind", "kind_from", "element_type").cast(pl.Categorical)  # four bytes each, for millions of rows
-    return rows.select(list(types)).with_columns(words)
+        placed = events.with_columns(rank=pl.lit(rank, pl.Int64), group=pl.Series(group, dtype=pl.Int64))
+        frames.append(placed.select(pl.col(name).cast(dtype) for name, dtype in types.items()))
+    return pl.concat(frames) if frames else pl.DataFrame(schema=types)
 
 
 def _common_window(files: Sequence[Summary], clocks: Clocks) -> tuple[int, int]:

@@ -80,7 +80,7 @@ class Store:
         for name in PARTS:
             _write(summary.frames[name], _place(stem, name))
         text = orjson.dumps(asdict(summary.file)).decode()
-        _write(pl.DataFrame({_INFO: [text]}), _place(stem, _FILE))
+        _write(pl.DataFrame({_INFO: [text]}, schema={_INFO: pl.String}), _place(stem, _FILE))
 
     def get(self, info: FileInfo) -> Summary:
         """A stored summary under the name that its file has now."""

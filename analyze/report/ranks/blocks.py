@@ -60,20 +60,7 @@ def ranks_section(job: Job, joined: Joined) -> Section:
     missing = "" if joined.whole else " With ranks missing a wait is at least this, and nobody is blamed."
     table = Table(
         title="rank",
-        columns=(
-            Column("rank", Kind.TEXT),
-            Column("computing", Kind.TIME),
-            Column("exp. wait", Kind.TIME),
-            Column("transfer", Kind.TIME),
-            Column("idle", Kind.TIME),
-            Column("last", Kind.COUNT),
-            Column("own lead", Kind.TIME),
-            Column("waits most for", Kind.FIGURE),
-            Column("wait or transfer", Kind.TIME),
-            Column("window", Kind.TIME),
-            Column("clock ahead", Kind.TIME),
-            Column("file", Kind.CODE),
-        ),
+        columns=_RANK_COLUMNS,
         rows=tuple(rows),
         brief=_BRIEF_RANKS,
         note="Exposed wait and transfer are without computation; `last` counts collectives in which the rank came last "
@@ -82,6 +69,22 @@ def ranks_section(job: Job, joined: Joined) -> Section:
         total=len(order),
     )
     return Section("ranks", "Ranks", (table, *_matrix(job)))
+
+
+_RANK_COLUMNS = (
+    Column("rank", Kind.TEXT),
+    Column("computing", Kind.TIME),
+    Column("exp. wait", Kind.TIME),
+    Column("transfer", Kind.TIME),
+    Column("idle", Kind.TIME),
+    Column("last", Kind.COUNT),
+    Column("own lead", Kind.TIME),
+    Column("waits most for", Kind.FIGURE),
+    Column("wait or transfer", Kind.TIME),
+    Column("window", Kind.TIME),
+    Column("clock ahead", Kind.TIME),
+    Column("file", Kind.CODE),
+)
 
 
 def _matrix(job: Job) -> Iterator[Table]:
