@@ -21,6 +21,8 @@ VERDICTS = {
     "mixed": ORANGE,
     "not-judged": PURPLE,
     "no-gpu-activity": PURPLE,
+    "straggler": VERMILION,
+    "no-straggler": GREEN,
     "better": GREEN,
     "worse": VERMILION,
 }

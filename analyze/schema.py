@@ -74,6 +74,13 @@ ACTIVITIES: Schema = (
     Column("in_elements", _INT, "elements that this rank gives to the collective"),
     Column("out_elements", _INT, "elements that this rank gets from it"),
     Column("element_type", _NAME, "type of the elements as c10::ScalarType names it: Float, BFloat16"),
+    Column("group", _NAME, "process group of the collective, by its name; null where not recorded"),
+    Column("group_description", _NAME, "what the program calls the group: mesh_tp; several groups can share it"),
+    Column("group_ranks", _NAME, "ranks of the group as JSON text, as recorded: long lists are cut by the writer"),
+    Column("group_size", _INT, "ranks in the group"),
+    Column("group_sequence", _INT, "number of the collective in its group, the same on all ranks"),
+    Column("source_rank", _INT, "sending rank, of send and recv only"),
+    Column("target_rank", _INT, "receiving rank, of send and recv only"),
 )
 LINKED: Schema = (
     *ACTIVITIES,

@@ -104,7 +104,7 @@ def test_ops_are_sorted_and_grouped_as_asked() -> None:
 
 REFUSED = {
     "no such file": (["no/such.json"], "does not exist"),
-    "folder": ([ROOT / "sample_traces"], "is a folder"),
+    "folder": ([ROOT / "sample_traces"], "no two are ranks of one job"),
     "no html yet": ([SAMPLE, "--report", "html"], "is not one of"),
     "no html file yet": ([SAMPLE, "-o", "x.html"], "no report format has this suffix"),
     "unknown suffix": ([SAMPLE, "-o", "x.pdf"], "no report format has this suffix"),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _HELP = """Compare runs: A is the baseline, every change is B minus A.
 
-Takes traces and JSON reports in any mix, at most 5, or two memory snapshots. Better and worse are said only of changes
-that lie beyond the spread of the steps.
+Takes traces and JSON reports in any mix, at most 5, two memory snapshots, or two folders of ranks. Better and worse
+are said only of changes that lie beyond the spread of the steps.
 
 \b
 Examples:
@@ -53,6 +53,11 @@ def compare_command(
     delivery = Delivery(**looks)
     delivery.check(paths)
     _check_paths(paths)
+    if all(Path(path).is_dir() for path in paths):
+        from analyze.cli.ranks_command import compare_folders
+
+        delivery.deliver(compare_folders(paths))
+        return
     from analyze.snapshot import is_snapshot
 
     if all(is_snapshot(path) for path in paths):

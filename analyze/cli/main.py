@@ -33,6 +33,7 @@ Examples:
   analyze trace.json.gz --fail-if 'idle_share > 10%'   a gate for CI: exit code 1
   analyze compare before.json after.json.gz  what changed, and what is spread
   analyze explain sync-stall                 what a finding means and how it is measured
+  analyze FOLDER                             a job of many ranks: who is late, who waits for whom
   analyze snapshot.pickle                    a CUDA memory snapshot: what filled the GPU
 """
 

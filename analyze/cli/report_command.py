@@ -18,6 +18,7 @@ from analyze.cli.options import (
     limit_option,
     output_options,
 )
+from analyze.cli.ranks_command import RanksWish, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
 from analyze.errors import GateError, SelectionError
 from analyze.settings import OP_SORTS
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 @click.command("report-on", hidden=True, epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", required=False)
+@click.argument("others", metavar="", nargs=-1)
 @output_options
 @click.option(
     "--steps",
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
 @limit_option
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict, the findings' ids and the gates only.")
 @input_options
+@rank_options
 @common_options
 def report_command(
-    trace: str,
+    trace: str | None,
+    others: tuple[str, ...],
     steps: tuple[int | None, int | None] | None,
     range_name: str | None,
     top: int,
@@ -59,10 +63,22 @@ def report_command(
     jobs: int | None,
     trust_size: bool,  # noqa: FBT001
     debug: bool,  # noqa: FBT001, ARG001 - read by main
+    round_: int | None,
     **looks: Any,
 ) -> int:
     """Make a report and write it."""
+    names = ("rank", "job", "store", "workers", "cluster", "shard", "from_store")
+    wish_ranks = RanksWish(round=round_, **{name: looks.pop(name) for name in names})
     delivery = Delivery(**looks)
+    if is_job(trace, others, wish_ranks):
+        paths = [path for path in (trace, *others) if path is not None]
+        found = _one_of(paths, wish_ranks)
+        if found is None:
+            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline, junit=junit)
+            return report_on_ranks(paths, wish_ranks, gates, delivery, top=top)
+        trace = found
+    if trace is None:
+        raise click.MissingParameter(param_hint="'TRACE'", param_type="argument")
     if _from_settings("gates") and _is_snapshot(trace):
         gates = ()  # budgets of a project are for its traces
     delivery.check([trace, *([] if baseline is None else [baseline])], junit)
@@ -96,6 +112,23 @@ def report_command(
         write_junit(judged, junit, force=delivery.force)
     delivery.deliver(judged)
     return int(judged.failed)
+
+
+def _one_of(paths: list[str], wish: RanksWish) -> str | None:
+    """The one trace to report on: that of a rank, or the only one of a folder; None for a job."""
+    if wish.rank is not None and paths:
+        return path_of_rank(paths, wish)
+    if wish.from_store is not None or wish.shard is not None:
+        return None
+    return only_trace(paths[0], paths[1:])
+
+
+def _refuse_for_ranks(**options: object) -> None:
+    """Options that are for one trace."""
+    for name, given in options.items():
+        if given:
+            option = {"steps": "--steps", "range_name": "--range", "baseline": "--baseline", "junit": "--junit"}[name]
+            raise SelectionError(f"{option} is for one trace, not for a job of many ranks.", "Add --rank N.")
 
 
 def _from_settings(name: str) -> bool:

@@ -6,12 +6,12 @@ import difflib
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from analyze.errors import GateError
-from analyze.report.metric_names import METRICS, Named
+from analyze.report.metric_names import METRICS, RANK_METRICS, Named, named
 
 if TYPE_CHECKING:
     from analyze.compare import Comparison, Subject
@@ -26,9 +26,10 @@ _SIZES: dict[str, dict[str, float]] = {
     "bytes": {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9},
     "share": {"": 1, "%": 0.01},
     "count": {"": 1},
+    "per_s": {"MB/s": 10**6, "GB/s": 10**9, "TB/s": 10**12},
 }
-_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ%]*)"
-_LIMIT = re.compile(rf"(\w+)\s*(>=|<=|>|<)\s*{_NUMBER}")
+_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ%/]*)"
+_LIMIT = re.compile(rf"(\w+(?::\w+)?)\s*(>=|<=|>|<)\s*{_NUMBER}")
 _WORSE = re.compile(rf"(\w+)\s*([+-])\s*{_NUMBER}")
 _FINDING = re.compile(r"finding:([a-z0-9-]+)")
 _ADD_UP = ("blocked_time", "blocking_calls", "exposed_sync_time", "launches")  # over steps: compared per step
@@ -36,6 +37,40 @@ _SPREADS = {"within-spread": ", within step spread", "no-spread": ", no spread k
 _DECIMALS = 9
 SEVERITIES = ("low", "medium", "high")
 _FORMS = "Write 'idle_share > 10%', 'step_time > 80 ms', 'finding:high', or with a baseline 'step_time +5%'."
+
+
+class Found(Protocol):
+    """A finding as gates see it."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def severity(self) -> str: ...  # noqa: D102
+
+
+class NotAsked(Protocol):
+    """A rule that could not be asked."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def reason(self) -> str: ...  # noqa: D102
+
+
+class Run(Protocol):
+    """What gates judge: the report on a trace, or on a job of many ranks."""
+
+    @property
+    def findings(self) -> Sequence[Found]: ...  # noqa: D102
+    @property
+    def checks_passed(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def checks_not_measured(self) -> Sequence[NotAsked]: ...  # noqa: D102
+    def metric(self, name: str) -> float | int | None:
+        """A figure by name, None where it was not measured."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +140,21 @@ def parse_gate(expression: str) -> Gate:
 
 
 def _metric(expression: str, name: str) -> Named:
-    if name in METRICS:
-        return METRICS[name]
-    close = difflib.get_close_matches(name, METRICS, n=1)
+    metric = named(name)
+    if metric is not None:
+        return metric
+    close = difflib.get_close_matches(name, [*METRICS, *RANK_METRICS], n=1)
     meant = f"Did you mean {close[0]!r}? " if close else ""
     raise GateError(
         f"The gate {expression!r} names no metric: {name!r} is unknown.", f"{meant}Metrics: {', '.join(METRICS)}."
     )
+
+
+def _known(name: str) -> Named:
+    """What the metric of a gate is: its name was checked when it was read."""
+    metric = named(name)
+    assert metric is not None, name
+    return metric
 
 
 def _check_unit(gate: Gate, metric: Named) -> None:
@@ -129,7 +172,7 @@ def _check_unit(gate: Gate, metric: Named) -> None:
         )
 
 
-def judge_gate(gate: Gate, this: Subject, before: Subject | None, comparison: Comparison | None = None) -> GateResult:
+def judge_gate(gate: Gate, this: Run, before: Subject | None, comparison: Comparison | None = None) -> GateResult:
     """Whether a report passes a gate.
 
     Args:
@@ -155,8 +198,8 @@ def judge_gate(gate: Gate, this: Subject, before: Subject | None, comparison: Co
     return GateResult(gate.expression, outcome, text)
 
 
-def _judge_limit(gate: Gate, this: Subject) -> tuple[Outcome, str]:
-    value, size = this.metric(gate.subject), _SIZES[METRICS[gate.subject].unit][gate.unit]
+def _judge_limit(gate: Gate, this: Run) -> tuple[Outcome, str]:
+    value, size = this.metric(gate.subject), _SIZES[_known(gate.subject).unit][gate.unit]
     if value is None:
         return _unmeasured(gate, "it was not measured")
     failed = OPERATORS[gate.sign](value, _limit(gate, size))
@@ -185,7 +228,7 @@ def _shown(value: float, limit: float, sign: str) -> str:
 def _judge_change(gate: Gate, a: float | None, b: float | None, of: str) -> tuple[Outcome, str]:
     if a is None or b is None:
         return _unmeasured(gate, f"it was not measured in {'the baseline' if a is None else 'this run'}")
-    metric = METRICS[gate.subject]
+    metric = _known(gate.subject)
     worse = (b - a) if metric.better == "lower" else (a - b)
     shown = _from_to(metric.unit, a, b) + of
     if gate.unit == "%":
@@ -215,7 +258,7 @@ def _from_to(unit: str, a: float, b: float) -> str:
     return f"{first} to {second}"
 
 
-def _judge_finding(gate: Gate, this: Subject) -> tuple[Outcome, str]:
+def _judge_finding(gate: Gate, this: Run) -> tuple[Outcome, str]:
     unmeasured = {check.id: check.reason for check in this.checks_not_measured}
     if gate.subject in SEVERITIES:
         wanted = SEVERITIES[SEVERITIES.index(gate.subject) :]

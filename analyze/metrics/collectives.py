@@ -61,12 +61,18 @@ def collectives(found: Attribution) -> pl.DataFrame:
     """
     rows = found.work.filter(pl.col("category").cast(pl.String) == "communication")
     rows = rows.with_columns(pl.col("name", "category", "kind", "op", "collective", "element_type").cast(pl.String))
-    size = pl.col("element_type").str.to_lowercase().replace_strict(ELEMENT_BYTES, default=None, return_dtype=pl.Int64)
+    size = element_bytes(rows["element_type"])
     elements = pl.max_horizontal("in_elements", "out_elements")
     return rows.with_columns(
         collective_kind=_kinds(found, rows),
         message_bytes=pl.when(elements.is_between(1, 2**50)).then(elements * size),
     ).with_columns(own_ns=LATENCY_NS + (pl.col("message_bytes") / BYTES_PER_S * 10**9).cast(pl.Int64))
+
+
+def element_bytes(types: pl.Series) -> pl.Series:
+    """Bytes of one element of each type as c10::ScalarType names it, null for types that are not known."""
+    found: pl.Series = types.str.to_lowercase().replace_strict(ELEMENT_BYTES, default=None, return_dtype=pl.Int64)
+    return found
 
 
 def waits(needed: str = "own_ns") -> pl.Expr:

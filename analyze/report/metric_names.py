@@ -12,6 +12,14 @@ class Named(NamedTuple):
     better: str = "lower"
 
 
+# Of a job of many ranks; `min_busbw:KIND` is there per kind of collective.
+RANK_METRICS: dict[str, Named] = {
+    "exposed_wait_share": Named("share"),
+    "missing_ranks": Named("count"),
+    "rank_spread": Named("share"),
+    "straggler_own_share": Named("share"),
+}
+MIN_BUSBW = "min_busbw"
 METRICS: dict[str, Named] = {
     "blocked_time": Named("ns"),
     "blocking_calls": Named("count"),
@@ -39,3 +47,10 @@ METRICS: dict[str, Named] = {
     "step_time": Named("ns"),
     "window_time": Named("ns"),
 }
+
+
+def named(name: str) -> Named | None:
+    """What a metric of a trace or of a job is, None for an unknown one."""
+    if name.partition(":")[0] == MIN_BUSBW and name.partition(":")[2]:
+        return Named("per_s", "higher")
+    return METRICS.get(name) or RANK_METRICS.get(name)

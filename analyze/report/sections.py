@@ -27,6 +27,7 @@ from analyze.metrics import (
     work,
 )
 from analyze.metrics.lead import Lead
+from analyze.ranks.alone import alone_section
 from analyze.report import advice
 from analyze.trace import Trace
 from analyze.units import duration
@@ -70,6 +71,7 @@ def _sections(
     yield "launches", lambda: launches.section(m.launches, device.window_ns)
     yield "stalls", lambda: stalls.section(m.stalls)
     yield "overlap", lambda: overlap.section(m.overlaps[m.devices.index(device)], device)
+    yield "collectives", lambda: alone_section(trace, device)
     yield "steps", lambda: _with_lead(steps.section(m.steps), m.lead)
     yield "ops", lambda: _ops(m)
     yield "memory", lambda: _memory(m)

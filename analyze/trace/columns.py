@@ -238,10 +238,12 @@ def _fill_collectives(tables: Tables, table: Table, args: list[Args]) -> None:
         for name in _COLLECTIVE_TEXTS:
             values = [getattr(a, name) for a in named]
             table.codes[name].extend([NO_TEXT if v is None else tables.texts[str(v)] for v in values])
+        ranks = [bytes(a.group_ranks)[:_LONGEST_LIST].decode("utf-8", "replace") for a in named]
+        table.codes["group_ranks"].extend([tables.texts[text] if text else NO_TEXT for text in ranks])
         for name, field in _COLLECTIVE_NUMBERS.items():
             table.ints[name].extend(tables.ints(field, [getattr(a, name) for a in named]))
         return
-    for name in _COLLECTIVE_TEXTS:
+    for name in (*_COLLECTIVE_TEXTS, "group_ranks"):
         table.codes[name].extend(array("I", [NO_TEXT]) * len(args))
     for name in _COLLECTIVE_NUMBERS:
         table.ints[name].extend(array("q", [NULL]) * len(args))
@@ -262,8 +264,16 @@ def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array
         table.ints[column].extend(tables.ints(name, [getattr(a, attribute) for a in args]))
 
 
-_COLLECTIVE_TEXTS = ("collective", "element_type")
-_COLLECTIVE_NUMBERS = {"in_elements": "In msg nelems", "out_elements": "Out msg nelems"}
+_LONGEST_LIST = 1 << 12  # writers cut the list behind 30 ranks
+_COLLECTIVE_TEXTS = ("collective", "element_type", "group", "group_description")
+_COLLECTIVE_NUMBERS = {
+    "in_elements": "In msg nelems",
+    "out_elements": "Out msg nelems",
+    "group_size": "Group size",
+    "group_sequence": "Seq",
+    "source_rank": "Src Rank",
+    "target_rank": "Dst Rank",
+}
 _ACTIVITY_ARGS = {
     "size_bytes": "bytes",
     "registers": "registers per thread",

@@ -56,6 +56,13 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     in_elements: _Scalar = msgspec.field(default=NULL, name="In msg nelems")
     out_elements: _Scalar = msgspec.field(default=NULL, name="Out msg nelems")
     element_type: _Scalar = msgspec.field(default=None, name="dtype")
+    group: _Scalar = msgspec.field(default=None, name="Process Group Name")
+    group_description: _Scalar = msgspec.field(default=None, name="Process Group Description")
+    group_ranks: msgspec.Raw = msgspec.field(default=_RAW_NULL, name="Process Group Ranks")
+    group_size: _Scalar = msgspec.field(default=NULL, name="Group size")
+    group_sequence: _Scalar = msgspec.field(default=NULL, name="Seq")
+    source_rank: _Scalar = msgspec.field(default=NULL, name="Src Rank")
+    target_rank: _Scalar = msgspec.field(default=NULL, name="Dst Rank")
     label: _Scalar = msgspec.field(default=None, name="name")
 
 

@@ -29,7 +29,7 @@ def refuse_folder(place: Path) -> NotATraceError:
     """The error for a folder: it names the traces in it, else those below it, by their content."""
     candidates = list(islice(_files(place), _WALKED))
     looked_at = candidates[:_LOOKED_AT]
-    found = [path for path in looked_at if _is_trace(path)]
+    found = [path for path in looked_at if is_trace(path)]
     if found:
         listed = "".join(f"\n  {printable(str(path))}" for path in found[:_LISTED])
         more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
@@ -52,7 +52,7 @@ def _files(place: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
 
 
-def _is_trace(path: Path) -> bool:
+def is_trace(path: Path) -> bool:
     """Whether a file begins as a profiler trace does."""
     try:
         with path.open("rb") as file:

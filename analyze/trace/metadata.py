@@ -24,6 +24,7 @@ _LENIENT_LIMIT_BYTES = 1 << 22  # the lenient parser makes objects of everything
 _LATEST_BASE_NS = LATEST_NS // 2
 _LATEST_VERSION = 10**9
 _MOST_RANKS = 2**31 - 1
+_MOST_GROUPS = 4096
 _MOST_MULTIPROCESSORS = 2**16
 _TWICE = re.compile(rb'"traceEvents"\s*:\s*\{\s*"traceEvents"\s*:\s*\[\s*\Z')  # some tools wrap it once more
 _ABSENT = msgspec.Raw(b"")
@@ -49,6 +50,40 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """One process group that the recorded rank is in.
+
+    Attributes:
+        name: as its collectives name it.
+        description: what the program calls it, empty where not recorded.
+        ranks: its members.
+    """
+
+    name: str
+    description: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """What a file says about the job that it is of, as far as it tells files of several jobs apart.
+
+    Attributes:
+        rank: the rank, from a number or a text that holds one; None where neither is there.
+        world: the number of ranks as text, empty where not recorded.
+        groups: process groups of the rank.
+        nccl: version of NCCL, empty where not recorded.
+        trace_group: id that all files of one recording share, empty where not recorded.
+    """
+
+    rank: int | None = None
+    world: str = ""
+    groups: tuple[GroupInfo, ...] = ()
+    nccl: str = ""
+    trace_group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata:
     """The document's metadata that figures and sentences use.
 
@@ -60,6 +95,7 @@ class Metadata:
         world_size: ranks of the job, None outside distributed runs.
         devices: visible devices, not only used ones.
         recorded: what our `capture` stored, None in other files.
+        job: what tells the files of one job from others.
     """
 
     base_ns: int = 0
@@ -69,6 +105,7 @@ class Metadata:
     world_size: int | None = None
     devices: tuple[DeviceInfo, ...] = ()
     recorded: Recorded | None = None
+    job: JobInfo = JobInfo()
 
     def device_name(self, device: int) -> str:
         """Name of a device; ROCm numbers differ from the listed ids, so one common name serves for all."""
@@ -92,6 +129,7 @@ class Keys(msgspec.Struct):
     hip_runtime_version: msgspec.Raw = _ABSENT
     distributedInfo: msgspec.Raw = _ABSENT  # noqa: N815
     deviceProperties: msgspec.Raw = _ABSENT  # noqa: N815
+    group_trace_id: msgspec.Raw = _ABSENT
     gpuledger: msgspec.Raw = _ABSENT
 
 
@@ -147,7 +185,38 @@ def select(keys: Mapping[str, Any], odd: Odd) -> Metadata:
         world_size=_int(job, "world_size", odd, _MOST_RANKS),
         devices=tuple(device for device in devices if device is not None),
         recorded=read_recorded(block if isinstance(block, dict) else None),
+        job=_job(job, keys.get("group_trace_id")),
     )
+
+
+def _job(job: Mapping[str, Any], trace_group: object) -> JobInfo:
+    """What `distributedInfo` says; entries of the wrong type or size are left out."""
+    rank, world = whole(job.get("rank")), job.get("world_size")
+    listed = job.get("pg_config")
+    groups = (_group(entry) for entry in (listed if isinstance(listed, list) else [])[:_MOST_GROUPS])
+    return JobInfo(
+        rank=rank if 0 <= rank <= _MOST_RANKS else None,
+        world=_short(world),
+        groups=tuple(group for group in groups if group is not None),
+        nccl=_short(job.get("nccl_version")),
+        trace_group=_short(trace_group),
+    )
+
+
+def _group(entry: object) -> GroupInfo | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("ranks"), list):
+        return None
+    ranks = [whole(rank) for rank in entry["ranks"]]
+    if not ranks or min(ranks) < 0 or max(ranks) > _MOST_RANKS:
+        return None
+    return GroupInfo(_short(entry.get("pg_name")), _short(entry.get("pg_desc")), tuple(sorted(set(ranks))))
+
+
+def _short(value: object) -> str:
+    """A number or a text as text, cut; empty for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ""
+    return sound(str(value))[:_NAME_LIMIT]
 
 
 def _mapping(keys: Mapping[str, Any], key: str, odd: Odd) -> Mapping[str, Any]:

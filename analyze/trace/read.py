@@ -48,6 +48,7 @@ class Recording:
         cut: the document ends before its events do.
         account: where every row of the file went.
         notices: what was odd in the file.
+        content_key: hash of its unpacked bytes, empty where it was not asked for.
     """
 
     name: str
@@ -61,9 +62,12 @@ class Recording:
     cut: bool
     account: Account
     notices: tuple[Notice, ...]
+    content_key: str = ""
 
 
-def read(path: str | Path, *, jobs: int | None = None, trusted: bool = False, tell: Tell | None = None) -> Recording:
+def read(
+    path: str | Path, *, jobs: int | None = None, trusted: bool = False, tell: Tell | None = None, key: bool = False
+) -> Recording:
     """Read a Chrome trace of the PyTorch profiler, plain or compressed, "-" for standard input.
 
     Args:
@@ -71,19 +75,20 @@ def read(path: str | Path, *, jobs: int | None = None, trusted: bool = False, te
         jobs: processes to read with; by the file's size where None. Compressed files are read by one.
         trusted: let a compressed file grow without limit.
         tell: progress.
+        key: hash the unpacked bytes too.
 
     Raises:
         UnreadableError: the file cannot be opened or unpacked.
         NotATraceError: the content is something else.
         DamagedTraceError: too little of it can be read to trust any figure.
     """
-    source, layout = Source(path, trusted=trusted), Layout("")
+    source, layout = Source(path, trusted=trusted, key=key), Layout("")
     layout.name = source.name
     whole = source.whole_bytes
     progress = (lambda _size: tell(source.size_bytes, whole)) if tell else None
     part = read_in_parallel(source, layout, jobs, progress)
     if part is None:
-        source, layout = Source(path, trusted=trusted), Layout(source.name)
+        source, layout = Source(path, trusted=trusted, key=key), Layout(source.name)
         part = read_part(split(source.blocks(), layout), layout, to_the_end=True, tell=progress)
     return _finish(source, layout, part)
 
@@ -115,6 +120,7 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
         programs=programs,
         writer=writer,
         cut=damage.cut or source.cut is not None,
+        content_key=source.content_key,
         account=account_for(
             frames,
             part,

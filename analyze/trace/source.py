@@ -30,7 +30,7 @@ class Source:
         trusted: no limit on how far compressed bytes may grow.
     """
 
-    def __init__(self, path: str | Path, *, trusted: bool = False) -> None:
+    def __init__(self, path: str | Path, *, trusted: bool = False, key: bool = False) -> None:
         self.path = str(path)
         self.name = name_of(self.path)
         self.size_bytes = 0
@@ -38,6 +38,14 @@ class Source:
         self.packed = False
         self.trusted = trusted
         self._hash = hashlib.sha256()
+        self._key = hashlib.sha256() if key else None
+
+    @property
+    def content_key(self) -> str:
+        """Hex digest of the unpacked bytes read so far: a file and its compressed copy have one. Empty if not asked."""
+        if self._key is None:
+            return ""
+        return self._key.hexdigest() if self.packed else self.sha256
 
     @property
     def whole_bytes(self) -> int:
@@ -90,7 +98,10 @@ class Source:
             if not first:
                 raise UnreadableError(f"{self.name} is empty (0 bytes).", "Was the recording stopped early?")
             self.packed = first.startswith((GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC))
-            yield from unpack(chain([first], raw), file, self.name, self._note_cut, trusted=self.trusted)
+            for block in unpack(chain([first], raw), file, self.name, self._note_cut, trusted=self.trusted):
+                if self._key is not None and self.packed:
+                    self._key.update(block)
+                yield block
 
     def _raw_blocks(self, file: BinaryIO) -> Iterator[bytes]:
         while True:

@@ -111,6 +111,20 @@ def _activity(event: dict[str, Any], args: dict[str, Any], cat: str) -> dict[str
         "in_elements": whole(args.get("In msg nelems")) if "Collective name" in args else None,
         "out_elements": whole(args.get("Out msg nelems")) if "Collective name" in args else None,
         "element_type": args.get("dtype") if "Collective name" in args else None,
+        **_group(args if "Collective name" in args else {}),
+    }
+
+
+def _group(args: dict[str, Any]) -> dict[str, Any]:
+    ranks = args.get("Process Group Ranks")
+    return {
+        "group": args.get("Process Group Name"),
+        "group_description": args.get("Process Group Description"),
+        "group_ranks": None if ranks is None else json.dumps(ranks),
+        "group_size": whole(args.get("Group size")),
+        "group_sequence": whole(args.get("Seq")),
+        "source_rank": whole(args.get("Src Rank")),
+        "target_rank": whole(args.get("Dst Rank")),
     }
 
 

@@ -13,7 +13,7 @@ from analyze.metrics.collectives import ELEMENT_BYTES
 from analyze.notes import Notice
 from analyze.report.redact.policy import Redaction
 from analyze.trace import Trace
-from analyze.trace.metadata import Metadata
+from analyze.trace.metadata import JobInfo, Metadata
 from analyze.trace.read import Recording
 from analyze.trace.recorded import Recorded
 from analyze.trace.stream import is_stream
@@ -64,6 +64,10 @@ def redacted_recording(recording: Recording, redaction: Redaction) -> Recording:
     )
 
 
+_GROUPS = ("default_pg", "mesh_tp", "mesh_dp", "mesh_pp", "mesh_cp", "mesh_ep", "tp", "dp", "pp", "cp", "ep")
+_RANKS = re.compile(r'[\d\s,.\[\]"]*')
+
+
 def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
     """What happens to each column of text, by table and column. Columns of the same kind share their pseudonyms."""
     r = redaction
@@ -80,6 +84,9 @@ def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
         ("activities", "block"): r.shape,
         ("activities", "collective"): lambda name: r.word(name, _COLLECTIVES, "collective"),
         ("activities", "element_type"): lambda name: name if name.lower() in ELEMENT_BYTES else "",
+        ("activities", "group"): lambda name: r.number("group", name),
+        ("activities", "group_description"): lambda text: r.word(text, _GROUPS, "group"),
+        ("activities", "group_ranks"): lambda text: text if _RANKS.fullmatch(text) else "",
         ("ranges", "name"): r.range,
         ("frames", "name"): r.frame,
         ("overhead", "name"): lambda name: r.word(name, _OVERHEAD, "overhead"),
@@ -115,7 +122,10 @@ def _mapped(texts: pl.Series, how: _Text) -> pl.Series:
 def _metadata(metadata: Metadata, redaction: Redaction) -> Metadata:
     devices = tuple(replace(device, name=redaction.device(device.name)) for device in metadata.devices)
     recorded = metadata.recorded
-    return replace(metadata, devices=devices, recorded=None if recorded is None else _recorded(recorded, redaction))
+    job = JobInfo(metadata.job.rank)  # names of groups say what the program is
+    return replace(
+        metadata, devices=devices, job=job, recorded=None if recorded is None else _recorded(recorded, redaction)
+    )
 
 
 def _recorded(recorded: Recorded, redaction: Redaction) -> Recorded:

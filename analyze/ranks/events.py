@@ -1,0 +1,178 @@
+"""A trace comes down to its collectives, their groups, and who owns its device's time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from analyze import schema
+from analyze.metrics.collectives import EXCHANGE, kind_of
+from analyze.ranks.summary import MOST_EVENTS, MOST_STRETCHES
+from analyze.ranks.tables import EVENTS, GROUPS, STRETCHES
+from analyze.timeline import IDLE_PARTS, DeviceTimeline, Host, Intervals, join, partition_gaps, subtract
+from analyze.timeline.intervals import Int64
+from analyze.trace import GroupInfo, Timed, Trace, matching
+
+OWNERS = ("computation", "communication", "copy", *(part.removesuffix("_ns") for part in IDLE_PARTS))
+_FIRST_IDLE = 3
+_GROUP_CALL = r"(?i)^(nccl|rccl|xccl|ucc|mpi|_?c10d\w*):|record_param_comms"
+_CUT = "..."
+
+
+def collect(trace: Trace, line: DeviceTimeline) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+    """The collectives of a device (schema `EVENTS`), their groups (`GROUPS`), and the steps that were left out."""
+    rows = line.activities.filter(
+        (pl.col("kind").cast(pl.String) == "kernel") & (pl.col("category").cast(pl.String) == "communication")
+    ).sort("start_ns", "end_ns", maintain_order=True)
+    rows, dropped = _bounded(trace, rows)
+    rows, groups = _grouped(rows, trace.metadata.job.groups)
+    computation = line.by_class[0]
+    end = rows["end_ns"].to_numpy()
+    base = trace.metadata.base_ns
+    kinds, said_by = _kinds(trace, rows)
+    events = rows.select(
+        pl.int_range(pl.len()).cast(pl.UInt32).alias("event"),
+        "group",
+        pl.col("group_sequence").alias("seq"),
+        pl.Series("kind", kinds, dtype=pl.String),
+        pl.Series("kind_from", said_by, dtype=pl.String),
+        pl.col("source_rank").alias("source"),
+        pl.col("target_rank").alias("target"),
+        "in_elements",
+        "out_elements",
+        pl.col("element_type").cast(pl.String),
+        "stream",
+        pl.col("start_ns") + base,
+        pl.col("end_ns") + base,
+        pl.Series("computes_at_end", computation.covered_within(end - 1, end) > 0),
+    )
+    return events.cast(schema.dtypes(EVENTS)), groups, dropped  # type: ignore[arg-type]
+
+
+def _bounded(trace: Trace, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The collectives without those of the last steps, where they are too many: never a sample inside a step."""
+    if rows.height <= MOST_EVENTS:
+        return rows, ()
+    starts = trace.steps.sort("start_ns")
+    begin = starts["start_ns"].to_numpy()
+    limit = int(rows["start_ns"][MOST_EVENTS])
+    at = max(int(np.searchsorted(begin, limit, side="right")) - 1, 1)
+    if at >= len(begin):
+        return rows.head(MOST_EVENTS), ("everything after the first 20,000 collectives",)
+    kept = rows.filter(pl.col("start_ns") < int(begin[at])).head(MOST_EVENTS)
+    return kept, tuple(starts["name"].cast(pl.String)[at:])
+
+
+def _kinds(trace: Trace, rows: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Kind of each collective and what said it: its args, the op or range around its launch, or the kernel's name."""
+    around = _around(trace, rows)
+    found = []
+    names = rows.select(pl.col("collective", "name").cast(pl.String))
+    for (collective, name), call in zip(names.iter_rows(), around, strict=True):
+        said = next(
+            ((kind, how) for text, how in ((collective, "args"), (call, "annotation"), (name, "kernel"))
+             if text and (kind := kind_of(text)) != EXCHANGE),
+            (EXCHANGE, "kernel"),
+        )  # fmt: skip
+        found.append(said)
+    return [kind for kind, _ in found], [how for _, how in found]
+
+
+def _around(trace: Trace, rows: pl.DataFrame) -> list[str | None]:
+    """The innermost range or op of a process group around each launch."""
+    columns = ("name", "thread", "start_ns", "dur_ns")
+    calls = [frame.filter(matching(frame["name"], _GROUP_CALL)).select(columns) for frame in (trace.ranges, trace.ops)]
+    calls = [frame.with_columns(pl.col("name").cast(pl.String)).filter(~pl.col("name").str.contains("record_param"))
+             for frame in calls]  # fmt: skip
+    timed = Timed(pl.concat(calls))
+    if not timed.rows.height or not rows.height:
+        return [None] * rows.height
+    names: list[str | None] = timed.names(rows["launch_thread"], rows["launch_start_ns"]).cast(pl.String).to_list()
+    return names
+
+
+def _grouped(rows: pl.DataFrame, known: tuple[GroupInfo, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows with the number of their group, and the groups in order of their first collective."""
+    text = pl.col("group", "group_description", "group_ranks").cast(pl.String)
+    rows = rows.with_columns(text).with_columns(pl.when(pl.col("group").is_null()).then("stream").alias("own_stream"))
+    key = ["group", "group_ranks", "group_size", "own_stream"]
+    groups = rows.group_by(key, maintain_order=True).agg(pl.col("group_description").drop_nulls().first())
+    by_name = {info.name: info for info in known}
+    table = [
+        (
+            number,
+            name,
+            description or _description(by_name, name),
+            size,
+            _members(ranks, by_name.get(name or "")),
+            stream,
+        )
+        for number, (name, ranks, size, stream, description) in enumerate(groups.iter_rows())
+    ]
+    frame = pl.DataFrame(table, schema=schema.dtypes(GROUPS), orient="row")
+    numbered = groups.with_columns(pl.int_range(pl.len()).cast(pl.UInt32).alias("number")).drop("group_description")
+    joined = rows.join(numbered, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return joined.with_columns(group=pl.col("number")), frame
+
+
+def _description(by_name: dict[str, GroupInfo], name: str | None) -> str | None:
+    info = by_name.get(name or "")
+    return info.description or None if info else None
+
+
+def _members(ranks: str | None, info: GroupInfo | None) -> list[int] | None:
+    """Ranks of a group from its list, or, where the writer cut that, from the file's metadata."""
+    if ranks and _CUT not in ranks:
+        try:
+            value = json.loads(ranks)
+            value = json.loads(value) if isinstance(value, str) else value
+            return sorted({int(rank) for rank in value})
+        except (ValueError, TypeError):
+            pass
+    return sorted(info.ranks) if info else None
+
+
+def stretches(trace: Trace, line: DeviceTimeline, host: Host | None) -> tuple[pl.DataFrame, int]:
+    """Who owns each instant of a device's window (schema `STRETCHES`), and the time of those left out.
+
+    An idle stretch has the part of idle time that most of it is.
+    """
+    parts = list(_owned(line, host))
+    base = trace.metadata.base_ns
+    frame = pl.DataFrame(
+        {
+            "start_ns": np.concatenate([start for start, _, _ in parts]) + base,
+            "end_ns": np.concatenate([end for _, end, _ in parts]) + base,
+            "owner": np.concatenate([owner for _, _, owner in parts]),
+        },
+        schema=schema.dtypes(STRETCHES),
+    )
+    lost = 0
+    if frame.height > MOST_STRETCHES:
+        length = pl.col("end_ns") - pl.col("start_ns")
+        longest = frame.sort(length, descending=True, maintain_order=True)
+        lost = int(longest[MOST_STRETCHES:].select(length.sum()).item())
+        frame = longest.head(MOST_STRETCHES)
+    return frame.sort("start_ns"), lost
+
+
+def _owned(line: DeviceTimeline, host: Host | None) -> Iterator[tuple[Int64, Int64, npt.NDArray[np.uint8]]]:
+    computation, communication, copy = line.by_class
+    busy: tuple[Intervals, ...] = (
+        computation,
+        subtract(communication, computation),
+        subtract(copy, join(computation, communication)),
+    )
+    for owner, intervals in enumerate(busy):
+        yield intervals.start_ns, intervals.end_ns, np.full(len(intervals), owner, np.uint8)
+    if host is None or not len(line.gaps):
+        owner = OWNERS.index("unlinked")
+        yield line.gaps.start_ns, line.gaps.end_ns, np.full(len(line.gaps), owner, np.uint8)
+        return
+    gaps = partition_gaps(line, host)
+    most = gaps.select(IDLE_PARTS).to_numpy().argmax(axis=1)
+    yield gaps["start_ns"].to_numpy(), gaps["end_ns"].to_numpy(), (most + _FIRST_IDLE).astype(np.uint8)

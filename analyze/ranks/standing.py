@@ -1,0 +1,106 @@
+"""What each rank waits, and what it makes others wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analyze.ranks.events import OWNERS
+from analyze.ranks.joined import Joined
+from analyze.ranks.matching import Int64
+from analyze.ranks.waits import PARTS
+
+IDLE_OWNERS = OWNERS[3:]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One rank among the others. Times are ns.
+
+    Attributes:
+        rank: the rank.
+        collectives: its kernels.
+        communication_sum_ns: their durations added up.
+        wait_ns: of that, waiting.
+        transfer_ns: of that, transfer.
+        unsplit_ns: of that, what cannot be told apart.
+        times_last: in how many collectives it came last.
+        times_last_decided: in how many of them by more than the clocks' uncertainty.
+        caused_wait_ns: what others waited where it came last.
+        caused_exposed_wait_ns: of that, what no computation covered.
+        alone_ns: how long after the second-last it came, added up over decided collectives.
+        own_ns: of that, what it did not inherit from other ranks.
+        late_because_ns: what it did longer than others before those collectives, by part; empty if in none.
+        late_idle_ns: of the part `idle`, by its own parts.
+    """
+
+    rank: int
+    collectives: int
+    communication_sum_ns: int
+    wait_ns: int
+    transfer_ns: int
+    unsplit_ns: int
+    times_last: int
+    times_last_decided: int
+    caused_wait_ns: int
+    caused_exposed_wait_ns: int
+    alone_ns: int
+    own_ns: int
+    late_because_ns: dict[str, int] = field(default_factory=dict)
+    late_idle_ns: dict[str, int] = field(default_factory=dict)
+
+
+def standings(joined: Joined) -> tuple[Standing, ...]:
+    """Every rank, in order."""
+    entries, waits, late, clocks = joined.entries, joined.waits, joined.lateness, joined.clocks
+    count = len(clocks.ranks)
+    at_row = clocks.at(entries.rank)
+    duration = waits.end_ns - waits.start_ns
+    split_row = waits.split[entries.of_row]
+    wait = waits.wait_ns
+    decided = np.flatnonzero(waits.decided)
+    last = clocks.at(waits.last)
+
+    def by_rank(place: Int64, values: Int64) -> list[int]:
+        total = np.zeros(count, np.int64)
+        np.add.at(total, place, values)
+        sums: list[int] = total.tolist()
+        return sums
+
+    whole, exposed = _others(joined, wait), _others(joined, joined.exposed_wait_ns)
+    columns: dict[str, list[int]] = {
+        "collectives": by_rank(at_row, np.ones_like(at_row)),
+        "communication_sum_ns": by_rank(at_row, duration),
+        "wait_ns": by_rank(at_row, np.where(split_row, wait, 0)),
+        "transfer_ns": by_rank(at_row, np.where(split_row, duration - wait, 0)),
+        "unsplit_ns": by_rank(at_row, np.where(split_row, 0, duration)),
+        "times_last": by_rank(last[waits.split], np.ones(int(waits.split.sum()), np.int64)),
+        "times_last_decided": by_rank(last[decided], np.ones(len(decided), np.int64)),
+        "caused_wait_ns": by_rank(last[waits.split], whole[waits.split]),
+        "caused_exposed_wait_ns": by_rank(last[waits.split], exposed[waits.split]),
+        "alone_ns": by_rank(last[decided], waits.lead_ns[decided]),
+        "own_ns": by_rank(last[decided], late.own_ns[decided]),
+    }
+    because = [by_rank(last[decided], late.excess_ns[decided, part]) for part in range(len(PARTS))]
+    idle = [by_rank(last[decided], late.idle_excess_ns[decided, part]) for part in range(len(IDLE_OWNERS))]
+    found = []
+    for at, rank in enumerate(joined.ranks):
+        some = columns["times_last_decided"][at] > 0
+        found.append(
+            Standing(
+                rank=rank,
+                **{name: values[at] for name, values in columns.items()},
+                late_because_ns={name: because[i][at] for i, name in enumerate(PARTS)} if some else {},
+                late_idle_ns={name: idle[i][at] for i, name in enumerate(IDLE_OWNERS)} if some else {},
+            )
+        )
+    return tuple(found)
+
+
+def _others(joined: Joined, values: Int64) -> Int64:
+    """Of each entry the sum over the ranks that did not come last."""
+    entries = joined.entries
+    if not len(entries.begin):
+        return values[:0]
+    return np.add.reduceat(values, entries.begin) - values[joined.waits.last_row]

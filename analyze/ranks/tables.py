@@ -1,0 +1,148 @@
+"""The declared columns of what one file comes down to (ranks.md, section 7), and of the frames of a job."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analyze.schema import Column, Schema
+
+_INT, _TEXT = pl.Int64, pl.String
+PASSED, UNMEASURED = NO_FINDING = ("passed", "unmeasured")
+
+EVENTS: Schema = (
+    Column("event", pl.UInt32, "number of the collective in its file, in order of start, end and row"),
+    Column("group", pl.UInt32, "row of the file's groups"),
+    Column("seq", _INT, "number of the collective in its group, null where not recorded"),
+    Column("kind", _TEXT, "all_reduce, all_gather ...; sendrecv where nothing says what it is"),
+    Column("kind_from", _TEXT, "args, op, annotation or kernel: what said the kind"),
+    Column("source", _INT, "sending rank of send and recv"),
+    Column("target", _INT, "receiving rank of send and recv"),
+    Column("in_elements", _INT, "elements that this rank gives"),
+    Column("out_elements", _INT, "elements that this rank gets"),
+    Column("element_type", _TEXT, "type of the elements"),
+    Column("stream", _INT, "stream of the device"),
+    Column("start_ns", _INT, "start on the file's clock, the base time added"),
+    Column("end_ns", _INT, "end on the same clock"),
+    Column("computes_at_end", pl.Boolean, "computation owns the instant before its end"),
+)
+GROUPS: Schema = (
+    Column("group", pl.UInt32, "row number"),
+    Column("name", _TEXT, "process group name, null where not recorded"),
+    Column("description", _TEXT, "what the program calls it"),
+    Column("size", _INT, "ranks in it, null where not recorded"),
+    Column("members", pl.List(pl.Int64), "its ranks in order, null where not known"),
+    Column("stream", _INT, "stream of its collectives where it has no name"),
+)
+STRETCHES: Schema = (
+    Column("start_ns", _INT, "start on the file's clock, the base time added"),
+    Column("end_ns", _INT, "end on the same clock"),
+    Column("owner", pl.UInt8, "position in OWNERS: computation, communication, copy, then parts of idle time"),
+)
+LEDGERS: Schema = (
+    Column("step", _TEXT, "profiler step, null for the whole window"),
+    Column("part", _TEXT, "part of the ledger of metrics.md, section 1"),
+    Column("ns", _INT, "nanoseconds"),
+)
+CATEGORIES: Schema = (
+    Column("step", _TEXT, "profiler step, null for the whole window"),
+    Column("category", _TEXT, "what kernels compute"),
+    Column("count", _INT, "activities"),
+    Column("sum_ns", _INT, "durations added up"),
+    Column("exclusive_ns", _INT, "instants at which only this category runs"),
+)
+FINDINGS: Schema = (
+    Column("id", _TEXT, "the rule"),
+    Column("title", _TEXT, "the problem with its culprit, or why there is none"),
+    Column("severity", _TEXT, "high, medium or low; passed or unmeasured where the rule found nothing"),
+    Column("saved_ns", _INT, "what the change would save of this rank's window, null where not known"),
+    Column("saved_share", pl.Float64, "the same as a share of the window"),
+    Column("change", _TEXT, "what to change"),
+)
+STEPS: Schema = (
+    Column("name", _TEXT, "profiler step"),
+    Column("start_ns", _INT, "start of the host's range, the base time added"),
+    Column("dur_ns", _INT, "its duration"),
+)
+PARTS: dict[str, Schema] = {
+    "event": EVENTS,
+    "group": GROUPS,
+    "stretch": STRETCHES,
+    "ledger": LEDGERS,
+    "category": CATEGORIES,
+    "finding": FINDINGS,
+    "step": STEPS,
+}
+
+_LATE_PARTS = ("computation", "transfer", "unsplit", "wait", "copy", "idle")
+ROWS: Schema = (
+    Column("entry", _INT, "row of `collectives`: the collective that this is one rank's kernel of"),
+    Column("rank", _INT, "the rank"),
+    Column("event", pl.UInt32, "number of the collective in the rank's file"),
+    Column("start_ns", _INT, "start in common time"),
+    Column("end_ns", _INT, "end in common time"),
+    Column("wait_ns", _INT, "waiting for the last rank; null where it cannot be told from transfer"),
+    Column("transfer_ns", _INT, "the rest of the kernel; null likewise"),
+    Column("exposed_wait_ns", _INT, "waiting that no computation covers; null likewise"),
+    *(
+        Column(f"before_{part}_ns", _INT, f"{part} since the last collective that held all ranks")
+        for part in _LATE_PARTS
+    ),
+)
+COLLECTIVES: Schema = (
+    Column("entry", _INT, "row number, in order of group and index"),
+    Column("group", _TEXT, "the group: its name and its ranks"),
+    Column("index", _INT, "number in the group: Seq where recorded, else the order"),
+    Column("kind", _TEXT, "all_reduce, all_gather ..."),
+    Column("dimension", _TEXT, "parallel dimension of the group"),
+    Column("matched_by", _TEXT, "seq, order or ends"),
+    Column("ranks", _INT, "how many ranks' kernels were found"),
+    Column("missing", _INT, "members that were not recorded, null where the members are unknown"),
+    Column("split", pl.Boolean, "waiting and data can be told apart"),
+    Column("last", _INT, "the rank that arrived last, null where not split"),
+    Column("last_arrival_ns", _INT, "when it arrived, in common time"),
+    Column("lead_ns", _INT, "how long after the second-last"),
+    Column("decided", pl.Boolean, "the lead is above the clocks' uncertainty"),
+    Column("data_ns", _INT, "from the last arrival to the last end"),
+    Column("inherited_ns", _INT, "part of the lead that the last rank had itself waited for others"),
+    Column("own_ns", _INT, "the rest of the lead"),
+    Column("size_bytes", _INT, "message size as bandwidth is computed from, null where not recorded"),
+    Column("busbw_bytes_per_s", _INT, "bus bandwidth, null where it cannot be known"),
+)
+_RANK_TIMES = (
+    ("window_start_ns", "first activity, in common time"),
+    ("window_ns", "first activity to last end"),
+    ("computation_ns", "of the window: kernels that are no collectives"),
+    ("exposed_communication_ns", "of the window: collectives without computation"),
+    ("exposed_copy_ns", "of the window: copies without either"),
+    ("idle_ns", "of the window: nothing runs"),
+    ("communication_ns", "some collective runs"),
+    ("exposed_wait_ns", "of the exposed communication: waiting for the last rank"),
+    ("exposed_transfer_ns", "of the exposed communication: moving data"),
+    ("exposed_unsplit_ns", "of the exposed communication: the two cannot be told apart"),
+    ("communication_sum_ns", "durations of collectives added up"),
+    ("wait_ns", "waiting added up"),
+    ("transfer_ns", "transfer added up"),
+    ("unsplit_ns", "what cannot be told apart added up"),
+    ("caused_wait_ns", "waiting of other ranks where this one came last"),
+    ("caused_exposed_wait_ns", "of that, what no computation covers"),
+    ("alone_ns", "how long it came after the second-last rank, added up over decided collectives"),
+    ("own_ns", "of that, what it did not inherit; null with ranks missing"),
+)
+RANKS: Schema = (
+    Column("rank", _INT, "the rank"),
+    Column("path", _TEXT, "its file, below the folder"),
+    Column("rank_from", _TEXT, "what says the rank: distributedInfo or file name"),
+    Column("clock_offset_ns", _INT, "how far its clock is ahead of common time"),
+    Column("clock_component", _INT, "set of ranks that matched collectives connect"),
+    Column("collectives", _INT, "its kernels"),
+    Column("times_last", _INT, "collectives in which it came last"),
+    Column("times_last_decided", _INT, "of those by more than the clocks' uncertainty"),
+    *(Column(name, _INT, meaning) for name, meaning in _RANK_TIMES),
+)
+WAITS: Schema = (
+    Column("rank", _INT, "who waits"),
+    Column("last", _INT, "for whom"),
+    Column("count", _INT, "in how many collectives"),
+    Column("wait_ns", _INT, "how long"),
+    Column("exposed_wait_ns", _INT, "how much of it no computation covers"),
+)

@@ -1,0 +1,47 @@
+"""Summaries of ranks without what only their owners should read: names of groups and folders, texts of findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from analyze.ranks.engine import Failure, Outcome
+from analyze.ranks.groups import dimension_of
+from analyze.ranks.summary import FileInfo, Summary
+from analyze.report.redact import Redaction
+
+_UNREAD = "could not be read"
+
+
+def redact_outcome(outcome: Outcome, redaction: Redaction) -> Outcome:
+    """The summaries with names of files alone, numbered groups, and findings by the id of their rule."""
+    return replace(
+        outcome,
+        summaries=[_summary(one, redaction) for one in outcome.summaries],
+        failures=[Failure(redaction.file(one.path), _UNREAD, one.foreign) for one in outcome.failures],
+        unstored="the store cannot be written" if outcome.unstored else "",
+    )
+
+
+def _summary(one: Summary, redaction: Redaction) -> Summary:
+    frames = {name: one.frames[name] for name in one.frames}
+    names = [None if name is None else redaction.number("group", name) for name in frames["group"]["name"]]
+    known = [_dimension(text) for text in frames["group"]["description"]]
+    frames["group"] = frames["group"].with_columns(
+        pl.Series("name", names, dtype=pl.String), pl.Series("description", known, dtype=pl.String)
+    )
+    frames["finding"] = frames["finding"].with_columns(title=pl.col("id"), change="analyze explain " + pl.col("id"))
+    return Summary(_file(one.file, redaction), frames)
+
+
+def _dimension(description: str | None) -> str | None:
+    """Of a description what the dimension is read from, and nothing else."""
+    dimension = dimension_of(description, None, None)
+    if dimension == "world":
+        return "default_pg"
+    return dimension if dimension in ("tp", "pp", "dp", "ep", "cp") else None
+
+
+def _file(info: FileInfo, redaction: Redaction) -> FileInfo:
+    return replace(info, path=redaction.file(info.path), device=redaction.device(info.device), notices=())

@@ -1,0 +1,155 @@
+"""What may not change a figure, and what must sum (ranks.md, section 11)."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analyze.ranks import Job
+from tests.ranks.jobs import random_job, write
+
+SEEDS = st.integers(0, 10**9)
+FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def joined(documents: list[dict[str, Any]]) -> Job:
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job.load(write(documents, Path(folder) / "job"), workers=1)
+        job.document()
+        return job
+
+
+def waits(job: Job) -> Any:
+    found = job.document()["collectives"]
+    return [(c["group"], c["index"], c.get("wait_ns"), c.get("exposed_wait_ns"), c.get("own_ns")) for c in found]
+
+
+@FEW
+@given(SEEDS, st.sampled_from([7_000_000, 300_000_000, -450_000_000]))
+def test_shifting_all_ranks_or_numbering_streams_anew_changes_no_wait(seed: int, by_ns: int) -> None:
+    documents, _ = random_job(seed)
+    right = waits(joined(documents))
+    moved = copy.deepcopy(documents)
+    for document in moved:
+        document["baseTimeNanoseconds"] += by_ns
+        for event in document["traceEvents"]:
+            event["tid"] = event["args"]["stream"] = event["args"]["stream"] + 3
+    assert waits(joined(moved)) == right
+
+
+@FEW
+@given(SEEDS, st.sampled_from([7_000_000, -450_000_000]))
+def test_shifting_one_rank_changes_no_wait(seed: int, by_ns: int) -> None:
+    documents, _ = random_job(seed)
+    if len(documents) < 2:
+        return
+    for document in documents:  # clocks in step: the shift is all that there is, and no offset is below 20 us
+        document["traceEvents"].sort(key=lambda e: e["ts"])
+    before = joined(documents)
+    moved = copy.deepcopy(documents)
+    moved[-1]["baseTimeNanoseconds"] += by_ns
+    after = joined(moved)
+    offsets = [job.joined.clocks.offset_ns.tolist() if job.joined else [] for job in (before, after)]
+    components = [job.joined.clocks.component.tolist() if job.joined else [] for job in (before, after)]
+    if components[0] != components[1] or set(components[0]) != {0}:
+        return
+    how = [job.document()["matched_by"] for job in (before, after)]
+    if set(how[0].values()) | set(how[1].values()) == {"seq"} and offsets[1][-1] - offsets[0][-1] == by_ns:
+        assert waits(after) == waits(before)
+
+
+@FEW
+@given(SEEDS)
+def test_sums(seed: int) -> None:
+    job = joined(random_job(seed)[0])
+    found = job.document()
+    for rank, one in found["ranks"].items():
+        exposed = one["exposed_wait_ns"] + one["exposed_transfer_ns"] + one["exposed_unsplit_ns"]
+        assert exposed == one["exposed_communication_ns"]
+        assert one["computation_ns"] + exposed + one["exposed_copy_ns"] + one["idle_ns"] == one["window_ns"]
+        row = job.waits.filter(job.waits["rank"] == int(rank))["exposed_wait_ns"].sum()
+        assert row >= one["exposed_wait_ns"]
+    for one in found["collectives"]:
+        for rank, wait in one.get("wait_ns", {}).items():
+            assert wait + one["transfer_ns"][rank] == one["duration_ns"][rank]
+
+
+@FEW
+@given(SEEDS)
+def test_dropping_a_rank_never_raises_a_wait_of_another(seed: int) -> None:
+    documents, _ = random_job(seed)
+    if len(documents) < 3:
+        return
+    for document in documents:
+        document["traceEvents"] = [
+            e for e in document["traceEvents"] if e["args"].get("Collective name") != "broadcast"
+        ]
+    if not all(document["traceEvents"] for document in documents):
+        return
+    whole = joined(documents).document()
+    fewer = joined(documents[:-1]).document()
+    if whole["matched_by"] != fewer["matched_by"] or "seq" not in whole["matched_by"].values():
+        return
+    offsets = {rank: one["clock_offset_ns"] for rank, one in whole["ranks"].items()}
+    if any(one["clock_offset_ns"] != offsets[rank] for rank, one in fewer["ranks"].items()):
+        return
+    before = {(c["group"], c["index"]): c.get("wait_ns", {}) for c in whole["collectives"] if "mismatch" not in c}
+    for one in fewer["collectives"]:
+        for rank, wait in one.get("wait_ns", {}).items():
+            old = before.get((one["group"], one["index"]))
+            assert old is None or wait <= old.get(rank, 0)
+
+
+def test_other_files_change_only_what_is_left_out(tmp_path: Path) -> None:
+    documents, _ = random_job(12)
+    folder = write(documents, tmp_path / "job")
+    right = Job.load(folder, workers=1).document()
+    (folder / "notes.json").write_text("{}")
+    text = (folder / "rank0.json").read_bytes()
+    (folder / "zz_copy.json.gz").write_bytes(gzip.compress(text))
+    cpu = {"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}
+    cpu |= {"schemaVersion": 1, "distributedInfo": documents[0]["distributedInfo"]}
+    (folder / "gloo.json").write_text(json.dumps(cpu))
+    found = Job.load(folder, workers=1).document()
+    assert [path for path, _ in found.pop("left_out")] == ["gloo.json", "zz_copy.json.gz"]
+    assert right.pop("left_out") == []
+    assert found == right
+
+
+def test_frames_have_their_declared_columns(tmp_path: Path) -> None:
+    from analyze import schema
+    from analyze.ranks.tables import COLLECTIVES, RANKS, ROWS, WAITS
+
+    job = Job.load(write(random_job(12)[0], tmp_path / "job"), workers=1)
+    for frame, columns in (
+        (job.collectives, COLLECTIVES), (job.ranks, RANKS), (job.rows, ROWS), (job.waits, WAITS),
+    ):  # fmt: skip
+        assert dict(frame.schema) == schema.dtypes(columns)
+    assert job.rows.height == job.ranks["collectives"].sum()
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.0101, True), (0.0099, False)])
+def test_a_rank_is_named_from_one_percent_on(share: float, named: bool, tmp_path: Path) -> None:
+    """Two ranks, windows of 10 ms; rank 1 comes late twice, by half of the share each time."""
+    from analyze.report.ranks import build_ranks_report
+    from tests.ranks.jobs import collective, kernel
+
+    late = int(10_000_000 * share / 2)
+    documents = []
+    for rank in range(2):
+        rows = [kernel("gemm", 0, 1_000, 7), kernel("gemm", 9_999_000, 10_000_000, 7)]
+        for seq, start in enumerate((2_000_000, 6_000_000)):
+            begin = start + rank * late
+            rows.append(collective("allreduce", "0", [0, 1], begin, start + 1_000_000, Seq=seq))
+        info = {"rank": rank, "world_size": 2, "backend": "nccl"}
+        documents.append({"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows})
+    job = Job.load(write(documents, tmp_path / "job"), workers=1)
+    assert build_ranks_report(job).verdict.named == ((1,) if named else ())
