@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from capture.latency import NS_PER_S
 from capture.loop_block import LoopBlock
 from capture.output import RUN_NAME, TRACE_NAME
 from capture.summary import (
@@ -24,7 +25,7 @@ def describe(block: LoopBlock, folder: Path) -> str:
     if block.latency is not None:
         lines += row("Latency", describe_latency(block.latency))
         rate = block.latency.throughput_samples_per_s
-        steps = f"{format_number(1e9 / block.latency.mean_ns)} steps/s"
+        steps = f"{format_number(NS_PER_S / block.latency.p50_ns)} steps/s"
         lines += row("Throughput", f"{format_number(rate)} samples/s, {steps}" if rate else steps)
         if block.latency.peak_allocated_bytes is not None:
             lines += row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / 2**20)} MiB allocated")

@@ -18,6 +18,8 @@ RUN_NAME = "run.json"
 SWEEP_NAME = "sweep.json"
 EXPORTED_NAME = "exported.json"
 """The trace as torch wrote it; it is gone when the recording is whole."""
+_open_stagings: dict[Path, list[Path]] = {}
+"""Temporary folders in use, and the folders that were made for them."""
 OWN_NAMES = (TRACE_NAME, SNAPSHOT_NAME, RUN_NAME, SWEEP_NAME)
 
 
@@ -53,14 +55,25 @@ def staged(target: Path) -> Iterator[Path]:
     except OSError as error:
         _remove_empty(made)
         raise _unusable(target, error) from error
+    _open_stagings[staging] = made
     try:
         yield staging
         _publish(staging, target)
     except OSError as error:
         raise _unusable(target, error) from error
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        _remove_empty(made)
+        _abandon(staging)
+
+
+def abandon() -> None:
+    """Remove every temporary folder, where the process is to end without unwinding."""
+    for staging in list(_open_stagings):
+        _abandon(staging)
+
+
+def _abandon(staging: Path) -> None:
+    shutil.rmtree(staging, ignore_errors=True)
+    _remove_empty(_open_stagings.pop(staging, []))
 
 
 def _publish(staging: Path, target: Path) -> None:

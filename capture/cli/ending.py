@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +13,47 @@ from typing import NoReturn
 
 import click
 
+from capture import output
 from capture.errors import CaptureError
 
 EXIT_UNUSABLE = 2
 EXIT_INTERRUPTED = 130
 """What a shell gives a program that Ctrl-C ended."""
+
+INTERRUPTED = "Interrupted: nothing half-written is left; recordings that were finished are kept."
+PATIENCE_S = 2.0
+"""How long Ctrl-C waits for Python to unwind: an operator of torch cannot be interrupted, and may take minutes."""
+
+
+@contextmanager
+def ending_promptly() -> Iterator[None]:
+    """Let Ctrl-C end the process within two seconds, even where the main thread is inside of an operator."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    ended = threading.Event()
+    # Python's own handler runs only between two steps of the main thread; the signal's number arrives here at once.
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_end_after_interrupt, args=(reader, ended), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        ended.set()
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def _end_after_interrupt(reader: int, ended: threading.Event) -> None:
+    while number := os.read(reader, 1):
+        if number[0] == signal.SIGINT and not ended.wait(PATIENCE_S):
+            output.abandon()
+            os.write(2, (INTERRUPTED + "\n").encode())
+            os._exit(EXIT_INTERRUPTED)
 
 
 @contextmanager
@@ -27,7 +66,7 @@ def explained(*, debug: bool) -> Iterator[None]:
             traceback.print_exc()
         fail(error.message, error.hint)
     except KeyboardInterrupt:
-        click.echo("Interrupted: nothing half-written is left; recordings that were finished are kept.", err=True)
+        click.echo(INTERRUPTED, err=True)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - exit code 1 would read as a failed gate
         if debug:

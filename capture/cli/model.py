@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from capture.cli.ending import explained, naming_missing_packages
+from capture.cli.ending import ending_promptly, explained, naming_missing_packages
 from capture.errors import SettingsError
 from capture.settings import (
     DEFAULT_BATCH_SIZE,
@@ -181,7 +181,7 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
 @click.version_option(package_name="gpuledger", prog_name="capture")
 def capture(out: Path, *, force: bool, debug: bool, **options: Any) -> None:
     """Record; the help text is above."""
-    with explained(debug=debug):
+    with explained(debug=debug), ending_promptly():
         _capture(out, force=force, options=options)
 
 

@@ -28,6 +28,14 @@ class TwoInputs(torch.nn.Module):
         return self.embed(tokens) * scale
 
 
+class Slow(TinyNet):
+    """One operator of many seconds, which nothing interrupts."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        large = torch.ones(5000, 5000, dtype=torch.float64)
+        return super().forward(images) + (large @ large).sum()
+
+
 class NoInputSize(torch.nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return images
@@ -40,6 +48,10 @@ class Overflowing(TinyNet):
 
 def tiny() -> torch.nn.Module:
     return TinyNet()
+
+
+def slow() -> torch.nn.Module:
+    return Slow()
 
 
 def tiny_with_example() -> tuple[torch.nn.Module, torch.Tensor]:

@@ -260,3 +260,23 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert err.splitlines() == ["Interrupted: nothing half-written is left; recordings that were finished are kept."]
     assert [path.name for path in out.iterdir()] == ["bf16"]
     assert sorted(os.listdir(out / "bf16")) == ["run.json", "trace.json.gz"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_within_a_long_operator_ends_within_three_seconds(tmp_path: Path) -> None:
+    options = ["--model", "tests.capture.example_models:slow", "--batch-size", "1", "--device", "cpu"]
+    command = [sys.executable, "-c", "from capture.cli import main; main()", *options, "--out", str(tmp_path / "runs")]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("runs/.fp32.*.partial")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 3
+    assert process.returncode == EXIT_INTERRUPTED
+    assert err.startswith("Interrupted")
+    assert not list(tmp_path.iterdir())
