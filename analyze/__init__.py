@@ -25,6 +25,7 @@ from analyze.errors import (
 from analyze.late import late_names
 
 if TYPE_CHECKING:
+    from analyze.ranks import Job
     from analyze.report import Report, build_report, render, write
     from analyze.report.compare import compare
     from analyze.report.comparison import compare_snapshots
@@ -37,6 +38,7 @@ __all__ = [
     "DamagedTraceError",
     "GateError",
     "GpuledgerError",
+    "Job",
     "NotAReportError",
     "NotATraceError",
     "NotComparableError",
@@ -57,6 +59,7 @@ __all__ = [
 ]
 
 _LATE = {  # `analyze --help` must not wait for Polars
+    "Job": "analyze.ranks",
     "Report": "analyze.report",
     "Snapshot": "analyze.snapshot",
     "SnapshotReport": "analyze.report.snapshot",
