@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         SnapshotError,
         UnreadableError,
     )
+    from analyze.ranks import Job
     from analyze.report import Report, build_report, render, write
     from analyze.report.snapshot import SnapshotReport, build_snapshot_report
     from analyze.snapshot import Snapshot
@@ -36,6 +37,7 @@ __all__ = [
     "DamagedTraceError",
     "GateError",
     "GpuledgerError",
+    "Job",
     "NotAReportError",
     "NotATraceError",
     "NotComparableError",
@@ -67,6 +69,7 @@ _LATE = {  # `analyze --help` must not wait for Polars
     "SelectionError": "analyze.errors",
     "SnapshotError": "analyze.errors",
     "UnreadableError": "analyze.errors",
+    "Job": "analyze.ranks",
     "Report": "analyze.report",
     "Snapshot": "analyze.snapshot",
     "SnapshotReport": "analyze.report.snapshot",
