@@ -15,7 +15,7 @@ _LINE_ENDS = ("Zl", "Zp")
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _OPENS_BLOCK = re.compile(r"^(?:([-+=])|(\d{1,9})([.)])(?=\s|$))")
-# What GitHub, GitLab and mail programs make links, mentions or formulas of, wherever it stands in a text.
+# What GitHub, GitLab and mail programs make links, mentions or formulas of, anywhere in a text.
 _LIVE = re.compile(
     r"@|://|(?<![A-Za-z0-9])www\.|(?<![A-Za-z0-9])(?:mailto|xmpp|javascript|data|vbscript|file):(?=\S)"
     r"|(?<![A-Za-z0-9_])[#!]\d|/[\w.-]*[#!]\d|(?<![A-Za-z0-9])GH-\d|\$",
@@ -50,7 +50,7 @@ def lines(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """A sentence for Markdown, also in a table: a word that would become a link or a mention stands in a code span."""
+    """A sentence for Markdown, also in a table: a word that would become a link or a mention goes into a code span."""
     safe = "".join(
         _code(word) if _LIVE.search(word) else _SPECIAL.sub(r"\\\1", _references(word))
         for word in _WORDS.split(printable(text).strip())

@@ -12,6 +12,7 @@ import pytest
 
 from analyze.cli.config import read_config
 from analyze.errors import ConfigError
+from tests.builder import TraceBuilder
 from tests.report.runs import run
 from tests.snapshot.conftest import write_pickle
 from tests.snapshot.test_report import busy
@@ -84,6 +85,11 @@ def test_quiet(trace: Path) -> None:
     assert lines[-2:] == ["Findings: launch-bound, fp32-gemm", "✗ idle_share 49.2% > 10%"]
     assert analyze(trace, "-q", "--ascii", "--fail-if", IDLE).stdout.isascii()
     assert analyze(trace, "-q", "--report", "md").returncode == 2
+
+
+def test_quiet_says_that_a_file_without_device_rows_has_no_findings(tmp_path: Path) -> None:
+    host_only = TraceBuilder().op("aten::mm", 0, 10).write(tmp_path / "host.json")
+    assert analyze(host_only, "-q").stdout.splitlines()[-1] == "Findings: none"
 
 
 def test_a_closed_pipe_hides_no_failed_gate(trace: Path) -> None:

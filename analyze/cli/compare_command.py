@@ -94,11 +94,11 @@ def _traces(
     from analyze.compare import compare, labels_of, line_up
     from analyze.settings import Definitions
 
-    wish = {"definitions": Definitions(top=top)}
+    choices = {"definitions": Definitions(top=top)}
     subjects = []
     for path in paths:
         with progress() as tell:
-            subjects.append(load_subject(path, wish, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
+            subjects.append(load_subject(path, choices, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:

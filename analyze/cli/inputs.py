@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from analyze.snapshot import Snapshot
 
 
-def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
+def load_report(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
     """The report on a trace.
 
     Args:
         path: the trace, "-" for standard input.
-        wish: arguments of `build_report`.
+        choices: arguments of `build_report`.
         reading: arguments of `Trace.load`.
         redaction: what to take out of it, None where it may be shown as it is.
 
@@ -38,26 +38,26 @@ def load_report(path: str, wish: dict[str, Any], reading: dict[str, Any], redact
         hint = f"Compare it: analyze compare {file} OTHER; or pass the trace that it was made from."
         name = name_of(path) if is_stream(path) else path
         raise NotATraceError(f"{name} is a report of {TOOL}, not a trace.", hint)
-    return _built(path, wish, reading, redaction)
+    return _built(path, choices, reading, redaction)
 
 
-def _built(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
+def _built(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
     trace = Trace.load(path, **reading)
     if redaction is None:
-        return build_report(trace, **wish)
+        return build_report(trace, **choices)
     from analyze.report.redact.traces import redacted_trace
 
-    name = wish.get("range")
-    wish = wish if name is None else {**wish, "range": redaction.range(name)}
-    return build_report(redacted_trace(trace, redaction), **wish)
+    name = choices.get("range")
+    choices = choices if name is None else {**choices, "range": redaction.range(name)}
+    return build_report(redacted_trace(trace, redaction), **choices)
 
 
-def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
+def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
     """One side of a comparison, from a trace or from the JSON report of one.
 
     Args:
         path: the file.
-        wish: arguments of `build_report`; a JSON report has been selected already.
+        choices: arguments of `build_report`; a JSON report has been selected already.
         reading: arguments of `Trace.load`.
         redaction: what to take out of it, None where it may be shown as it is.
 
@@ -79,7 +79,7 @@ def load_subject(path: str, wish: dict[str, Any], reading: dict[str, Any], redac
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return subject_of(_built(path, wish, reading, redaction))
+    return subject_of(_built(path, choices, reading, redaction))
 
 
 def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:

@@ -99,12 +99,12 @@ def report_command(
     from analyze.compare.judged import judged_report
     from analyze.metrics import OpsView
 
-    wish = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
+    choices = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
     with progress() as tell:
         reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
         redaction = delivery.redaction()
-        before = load_subject(baseline, wish, reading, redaction) if baseline is not None else None
-        report = load_report(trace, {**wish, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
+        before = load_subject(baseline, choices, reading, redaction) if baseline is not None else None
+        report = load_report(trace, {**choices, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
     judged = judged_report(report, before, gates, top=top)
     if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit

@@ -1,4 +1,4 @@
-"""Reports side by side: what is compared, by which rule a change counts, and how it is told."""
+"""Reports side by side: what is compared, by which rule a change counts, and how it is worded."""
 
 from __future__ import annotations
 

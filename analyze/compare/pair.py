@@ -12,8 +12,8 @@ from analyze.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
 from analyze.compare.subject import Subject, subject_of
 from analyze.compare.tables import basis, sections
 from analyze.compare.wording import change_text, side_by_side
-from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
-from analyze.report.plain import plain, plain_section
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.plain import frame, plain
 from analyze.report.report import Report
 from analyze.report.text import shorten
 from analyze.units import duration, plural
@@ -51,8 +51,7 @@ class Comparison:
         """The comparison by the keys of its contract, `pair_schema`."""
         page = self.page
         return {
-            **made_by(self.version),
-            "sections": [plain_section(section) for section in page.sections],
+            **frame(self.version, page),
             **plain(self.changes),
             "verdict": {"id": page.verdict, "headline": page.headline, "sentence": page.sentences[0]},
         }

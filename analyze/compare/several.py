@@ -17,8 +17,8 @@ from analyze.compare.subject import Subject
 from analyze.compare.wording import ratio_text, side_by_side
 from analyze.errors import NotComparableError
 from analyze.notes import Notice
-from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
-from analyze.report.plain import plain, plain_section
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.plain import frame, plain
 from analyze.units import plural
 
 MOST = 5  # columns of numbers that eighty columns of text hold beside a name
@@ -75,8 +75,7 @@ class Lineup:
     def as_json(self) -> dict[str, Any]:
         """The figures by the keys of their contract, `lineup_schema`."""
         return {
-            **made_by(self.version),
-            "sections": [plain_section(section) for section in self.page.sections],
+            **frame(self.version, self.page),
             "inputs": plain(self.sides),
             "per_step": self.per_step,
             "rows": plain(self.rows),

@@ -8,8 +8,8 @@ from typing import Any
 
 from analyze.blocks import Block, Column, Kind, Page, Section, Table
 from analyze.notes import Notice
-from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
-from analyze.report.plain import plain, plain_section
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.plain import frame, plain
 from analyze.report.snapshot import SnapshotInfo, exact, snapshot_info
 from analyze.report.snapshot_sections import DEFINITIONS
 from analyze.settings import Definitions
@@ -41,13 +41,12 @@ class SnapshotComparison:
     def as_json(self) -> dict[str, Any]:
         """The comparison by key."""
         return {
-            **made_by(self.version),
+            **frame(self.version, self.page),
             "a": plain(self.a),
             "b": plain(self.b),
             "devices": plain(self.devices),
             "definitions": DEFINITIONS,
             "notices": plain(self.page.notices),
-            "sections": [plain_section(section) for section in self.page.sections],
         }
 
 

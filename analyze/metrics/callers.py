@@ -37,7 +37,7 @@ def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
 
     Args:
         tree: the calls.
-        calls: of them, those that are asked about; `NONE` stands for no call and has the empty chain, number 0.
+        calls: of them, those that are asked about; `NONE` is no call and has the empty chain, number 0.
         around: per call of the tree what stands around it: its caller, or more.
 
     Calls at one depth are numbered at once: two have the same chain when they have the same name and what is around

@@ -128,9 +128,9 @@ def first_use(bench: Bench) -> Scenario | None:
     rows = bench.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
     gone = {t: spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
     gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
-    told = _in_window(bench, _once(rows))
-    found = _of_rows(bench, gone, told)
-    return replace(found, origin=first_use_origin(bench, told)) if found else None
+    counted = _in_window(bench, _once(rows))
+    found = _of_rows(bench, gone, counted)
+    return replace(found, origin=first_use_origin(bench, counted)) if found else None
 
 
 def _once(rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from analyze.blocks import Advice, Page
 from analyze.inert import printable
 from analyze.report.report import Document
 
@@ -15,10 +12,7 @@ def brief(document: Document) -> str:
     """Two lines of verdict, one with the findings of a trace, one per gate."""
     page = document.page
     first, *more = page.sentences[:_SENTENCES]
-    lines = [f"{page.headline.upper()}  {first}", *more, *_findings(page), *page.gates]
-    return "".join(f"{printable(line)}\n" for line in lines)
-
-
-def _findings(page: Page) -> Iterator[str]:
-    for advice in (block for section in page.sections for block in section.blocks if isinstance(block, Advice)):
-        yield f"Findings: {', '.join(suggestion.id for suggestion in advice.suggestions) or 'none'}"
+    lines = [f"{page.headline.upper()}  {first}", *more]
+    if page.findings is not None:
+        lines.append(f"Findings: {', '.join(page.findings) or 'none'}")
+    return "".join(f"{printable(line)}\n" for line in (*lines, *page.gates))

@@ -77,6 +77,7 @@ def build_report(
             not_measured=(*absent, *missing),
             next_steps=commands,
             footer=_footer(program, verdict, definitions, info),
+            findings=tuple(finding.id for finding in diagnosis.findings),
         ),
         definitions=definitions,
     )

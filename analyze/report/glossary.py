@@ -102,7 +102,7 @@ def terms() -> dict[str, Term]:
 
 
 def find_term(word: str) -> Term | None:
-    """The term that a word of a report stands for, None where there is none.
+    """The term that a word of a report means, None where there is none.
 
     Args:
         word: a term, a label, a column, a category, a metric or a verdict, in any case, with blanks, `-` or `_`.

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from analyze.blocks import Section
+from analyze.blocks import Page, Section
 from analyze.report.about import SCHEMA_VERSION, TOOL
 
 
@@ -28,6 +28,20 @@ def plain_section(section: Section) -> dict[str, Any]:
     """A section, each block with its type."""
     blocks = [{"type": type(block).__name__.lower(), **plain(block)} for block in section.blocks]
     return {"id": section.id, "title": section.title, "blocks": blocks}
+
+
+def frame(version: str, page: Page) -> dict[str, Any]:
+    """The keys that every document has.
+
+    Args:
+        version: version of the program that measured.
+        page: whose sections the document holds.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": TOOL, "version": version},
+        "sections": [plain_section(section) for section in page.sections],
+    }
 
 
 def contract(title: str, keys: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:

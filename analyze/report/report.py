@@ -8,9 +8,8 @@ from typing import Any, Protocol
 from analyze.blocks import Page
 from analyze.findings import Diagnosis, Verdict
 from analyze.metrics import Measures
-from analyze.report.about import made_by
 from analyze.report.measured import measured
-from analyze.report.plain import plain, plain_section
+from analyze.report.plain import frame, plain
 from analyze.settings import Definitions
 from analyze.trace import Recorded
 
@@ -112,7 +111,7 @@ class Report:
         `comparison` and `gates` are filled in by `compare.judged`, which adds both to a report.
         """
         return {
-            **made_by(self.version),
+            **frame(self.version, self.page),
             "trace": plain(self.trace),
             "definitions": plain(self.definitions),
             "verdict": plain(self.verdict),
@@ -125,7 +124,6 @@ class Report:
             "savings_together": plain(self.diagnosis.together),
             "comparison": None,
             "gates": [],
-            "sections": [plain_section(section) for section in self.page.sections],
             "ledger": plain(self.page.whole),
             "notices": plain(self.page.notices),
             "not_measured": plain(self.page.not_measured),

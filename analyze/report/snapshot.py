@@ -8,9 +8,9 @@ from typing import Any
 
 from analyze.blocks import Page, Section
 from analyze.notes import Notice, NotMeasured
-from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import quoted_path
-from analyze.report.plain import contract, plain, plain_section
+from analyze.report.plain import contract, frame, plain
 from analyze.report.snapshot_json import plain_device
 from analyze.report.snapshot_sections import DEFINITIONS, device_sections, listed
 from analyze.settings import Definitions
@@ -71,13 +71,12 @@ class SnapshotReport:
     def as_json(self) -> dict[str, Any]:
         """The report by the keys of its contract, `snapshot_schema`."""
         return {
-            **made_by(self.version),
+            **frame(self.version, self.page),
             "snapshot": plain(self.snapshot),
             "devices": [plain_device(device) for device in self.devices],
             "definitions": DEFINITIONS,
             "notices": plain(self.page.notices),
             "not_measured": plain(self.page.not_measured),
-            "sections": [plain_section(section) for section in self.page.sections],
         }
 
 

@@ -79,10 +79,10 @@ def row_notices(frames: Mapping[str, pl.DataFrame], part: Part, blank: int) -> I
         total = part.counts.lost.total()
         what = plural(total, "row is no complete row and counts", "rows are no complete rows and count")
         yield Notice("odd-rows", f"{what} in no figure: {listed(part.counts.lost)}.", total)
-    if part.counts.mended:
-        total = part.counts.mended.total()
+    if part.counts.repaired:
+        total = part.counts.repaired.total()
         what = plural(total, "row with an odd category or phase counts", "rows with an odd category or phase count")
-        yield Notice("rows-mended", f"{what} by what else they hold: {listed(part.counts.mended)}.", total)
+        yield Notice("rows-mended", f"{what} by what else they hold: {listed(part.counts.repaired)}.", total)
     host = {name: frame for name, frame in frames.items() if name not in ("threads", "activities")}
     untimed = {name: count for name, frame in host.items() if (count := _without_time(frame))}
     if untimed:
@@ -113,7 +113,7 @@ def further_lists(around: Rest) -> Iterator[Notice]:
     """What stands before and behind the list of events that is read."""
     further = around.lists
     if around.stray:
-        what = plural(around.stray, "row stands in no list of events and counts", "rows stand in no list and count")
+        what = plural(around.stray, "row belongs to no list of events and counts", "rows belong to no list and count")
         yield Notice("stray-rows", f"{what} in no figure.", around.stray)
     total = sum(further)
     if total:

@@ -24,7 +24,7 @@ class Rest:
     Attributes:
         text: its beginning, from the `]` that ends the list, for the keys.
         lists: rows of each further list.
-        stray: rows that stand in none.
+        stray: rows that belong to none.
     """
 
     def __init__(self, separator: bytes) -> None:
@@ -81,7 +81,7 @@ class Rest:
             self.lists.append(0)
 
     def _pass(self, size: int) -> None:
-        """Leave bytes behind; rows among them stand in no list."""
+        """Leave bytes behind; rows among them belong to no list."""
         self.stray += len(_ROW.findall(self._waiting, 0, size))
         self._waiting = self._waiting[size:]
 

@@ -9,7 +9,7 @@ from typing import Any
 from analyze.trace.decode import Damage, Decoded, event_of
 from analyze.trace.numbers import decimal_of, integer_of
 
-_MEND_LIMIT = 1 << 16  # no event that is worth mending is longer, and mending takes time with the length
+_REPAIR_LIMIT = 1 << 16  # no event that is worth repairing is longer, and repairs take time with the length
 _DEEPEST = 32  # levels that are kept of an event that is nested deeper than a parser goes
 _SCAN = json.JSONDecoder(strict=False, parse_float=decimal_of, parse_int=integer_of)
 _FAILURES = (ValueError, RecursionError)
@@ -105,7 +105,7 @@ def _sound_row(text: str, at: int, end: int) -> tuple[Any, int]:
     Raises:
         RecursionError: it is nested deeper than a parser goes.
     """
-    for limit in (end, at + _MEND_LIMIT, len(text)):
+    for limit in (end, at + _REPAIR_LIMIT, len(text)):
         try:
             row, stop = _SCAN.raw_decode(text[at:limit])
         except ValueError:
@@ -160,10 +160,10 @@ def _shallow(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
 
 def _end_of_event(text: str, at: int, mark: str) -> int:
     """Where a damaged event ends at the latest: at the file's own separator, or one of any layout if that is far."""
-    end = text.find(mark, at, at + _MEND_LIMIT)
+    end = text.find(mark, at, at + _REPAIR_LIMIT)
     if end < 0:
-        other = _ANY_SEPARATOR.search(text, at, at + _MEND_LIMIT)
-        end = other.start() if other else min(at + _MEND_LIMIT, len(text)) - 1
+        other = _ANY_SEPARATOR.search(text, at, at + _REPAIR_LIMIT)
+        end = other.start() if other else min(at + _REPAIR_LIMIT, len(text)) - 1
     return end + 1
 
 
@@ -183,15 +183,15 @@ def _skip(text: str, at: int) -> int:
 
 def _mend(text: str) -> tuple[Any, str]:
     """Try the known writer defects one after the other; None when none of them is the cause. Also what is left over."""
-    mended = _NAME.sub(lambda m: m[1] + json.dumps(_unescape(m[2]))[1:-1] + m[3], text)
+    repaired = _NAME.sub(lambda m: m[1] + json.dumps(_unescape(m[2]))[1:-1] + m[3], text)
     for pattern, replacement in ((None, ""), *_REPAIRS):
         if pattern is not None:
-            mended = pattern.sub(replacement, mended)
+            repaired = pattern.sub(replacement, repaired)
         try:
-            row, stop = _SCAN.raw_decode(mended)
+            row, stop = _SCAN.raw_decode(repaired)
         except _FAILURES:
             continue
-        return row, mended[stop:]
+        return row, repaired[stop:]
     return None, text[1:]
 
 

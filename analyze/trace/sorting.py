@@ -36,13 +36,13 @@ class Counts:
     Attributes:
         unused: rows that no figure needs, by what they are.
         unknown: complete rows of no known category, "" without one.
-        mended: rows whose table was found in spite of their category or phase, by what was odd.
+        repaired: rows whose table was found in spite of their category or phase, by what was odd.
         lost: rows of a table's category that are no complete rows, by what is odd.
     """
 
     unused: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
-    mended: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
 
     def update(self, later: Counts) -> None:
@@ -89,7 +89,7 @@ def sort_events(events: list[Event]) -> Sorted:
             if len(groups[row]) < len(mine):
                 odd += [e for e in mine if e.ph != "X"]
     _sort_odd(odd, found)
-    if found.counts.mended:
+    if found.counts.repaired:
         order = {id(event): i for i, event in enumerate(events)}
         for rows in groups.values():
             rows.sort(key=lambda event: order[id(event)])
@@ -126,14 +126,14 @@ def _place(event: Event, row: Row, found: Sorted) -> Row:
     """The table of an event with an odd category or phase, where its other fields leave no doubt."""
     if not event.cat and (event.ph == "X" or not is_phase(event.ph)) and _on_device(event):
         event.cat = device_category(event.name)
-        found.counts.mended[f"{event.cat} without a category"] += 1
+        found.counts.repaired[f"{event.cat} without a category"] += 1
         return Row.ACTIVITY
     if event.ph == "X":
         return row
     complete = row_of("X", event.cat, event.name, event.pid)
     what = _described(event)
     if complete is Row.MEMORY or (event.dur is not None and complete not in (Row.UNKNOWN, Row.IGNORED)):
-        found.counts.mended[what] += 1
+        found.counts.repaired[what] += 1
         return complete
     found.counts.lost[what] += 1
     return Row.LOST

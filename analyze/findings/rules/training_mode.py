@@ -53,7 +53,7 @@ RULE = Rule(
     unless="The backward pass lies outside the recording.",
     measured=(
         "Replay without dropout kernels and the host time of their ops; the cost of recording a graph is host time "
-        "that is not told apart."
+        "that is not shown separately."
     ),
     link="https://docs.pytorch.org/docs/stable/notes/autograd.html",
     code_before="output = model(batch)",

@@ -50,7 +50,7 @@ _TORCH_TYPE = re.compile(
 class Redaction:
     """The texts of one command, redacted: what gets a pseudonym gets the same one in all its inputs.
 
-    Pseudonyms count in order of first appearance, so they say nothing of what they stand for.
+    Pseudonyms count in order of first appearance, so they say nothing about what they replace.
     """
 
     def __init__(self, *, names: bool = False) -> None:
@@ -110,7 +110,7 @@ class Redaction:
         return self.function(name)
 
     def code_file(self, path: str) -> str:
-        """The base name of a code file; behind the name of a library where figures tell libraries apart."""
+        """The base name of a code file; behind the name of a library where figures depend on the library."""
         last = base_name(path)
         if _MADE_UP_FILE.fullmatch(path):
             return path
