@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -89,7 +90,7 @@ def is_job(trace: str | None, others: Sequence[str], wish: RanksWish) -> bool:
     """Whether the inputs are of many ranks."""
     if others or wish.from_store is not None:
         return True
-    return trace is not None and (Path(trace).is_dir() or _in_store(trace))
+    return trace is not None and (os.path.isdir(trace) or _in_store(trace))
 
 
 def _in_store(path: str) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from analyze.blocks import Column, Kind, Page, Section, Table
 from analyze.ranks import Job
 from analyze.ranks.matching import lower_median
-from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
-from analyze.report.plain import plain, plain_section
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.plain import frame, plain
 from analyze.units import duration, percent
 
 _FIGURES = (
@@ -61,12 +61,11 @@ class RanksComparison:
     def as_json(self) -> dict[str, Any]:
         """The comparison by key."""
         return {
-            **made_by(self.version),
+            **frame(self.version, self.page),
             "kind": "ranks-comparison",
             "names": list(self.names),
             "changes": plain(self.changes),
             "stragglers": [[{"rank": rank, "own_ns": own} for rank, own in ranks] for ranks in self.stragglers],
-            "sections": [plain_section(section) for section in self.page.sections],
         }
 
 

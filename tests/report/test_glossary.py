@@ -12,7 +12,7 @@ from analyze.findings import STATES
 from analyze.kernels.categories import NAMES
 from analyze.palette import VERDICTS
 from analyze.report.glossary import _ALIKE, find_term, terms
-from analyze.report.metric_names import METRICS
+from analyze.report.metric_names import METRICS, RANK_METRICS
 from analyze.report.rules import explain, list_terms
 
 DOCS = Path(__file__).parents[2] / "analyze" / "docs"
@@ -26,7 +26,7 @@ PLAIN = re.findall(
 
 
 def test_every_state_verdict_category_and_metric_is_defined() -> None:
-    words = [state.label for state in STATES] + list(NAMES) + list(METRICS)
+    words = [state.label for state in STATES] + list(NAMES) + list(METRICS) + list(RANK_METRICS)
     assert [word for word in words if find_term(word) is None] == []
     assert [word for word in VERDICTS if find_term(word) is None] == []
 

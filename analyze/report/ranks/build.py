@@ -14,8 +14,8 @@ from analyze.ranks import Job, Joined
 from analyze.ranks.imbalance import computation_spread
 from analyze.ranks.merged import MergedFinding, merge_findings, other_rules
 from analyze.ranks.traffic import measure_traffic
-from analyze.report.about import SCHEMA_VERSION, TOOL, made_by, program_version
-from analyze.report.plain import plain, plain_section
+from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.plain import frame, plain
 from analyze.report.ranks import blocks
 from analyze.report.ranks.reasons import reason
 from analyze.report.ranks.verdict import RanksVerdict, judge_job, named_ranks
@@ -54,7 +54,7 @@ class RanksReport:
     def as_json(self) -> dict[str, Any]:
         """The document of kind `ranks`: under `job` every figure, times in ns."""
         return {
-            **made_by(self.version),
+            **frame(self.version, self.page),
             "kind": "ranks",
             "name": self.name,
             "job": self.document,
@@ -63,7 +63,6 @@ class RanksReport:
             "findings": plain(self.findings),
             "gates": [],
             "ledger": plain(self.page.whole),
-            "sections": [plain_section(section) for section in self.page.sections],
             "notices": plain(self.page.notices),
             "definitions": plain(self.definitions),
         }
