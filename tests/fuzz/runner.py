@@ -22,6 +22,7 @@ from tests.fuzz.document import Document, bases, pick
 from tests.fuzz.invariants import report_holds, rows_hold
 
 HANG_S = 20
+_WAITING = 20  # times as long by the clock: nothing that computes waits so long
 _TWICE = 7  # every so many mutants are read and reported on twice
 _NAMES = ("trace.json", "trace.json.gz", "t", "a b'c\"`d.json", "\u202e.json", "-x.json")
 _SHRINK_TRIES = 30
@@ -73,16 +74,24 @@ class HangError(Exception):
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
+    """Raise `HangError` after so many seconds of CPU time, which other work on the machine does not use up.
+
+    What waits for ever uses no CPU time: it is stopped after twenty times as long by the clock.
+    """
+
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise HangError
 
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    old = [signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)]
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(_WAITING * seconds)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, old)
+        for number, handler in zip((signal.SIGPROF, signal.SIGALRM), old, strict=True):
+            signal.signal(number, handler)
 
 
 def make(r: random.Random, documents: list[Document]) -> Mutant:
