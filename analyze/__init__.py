@@ -7,7 +7,7 @@ write(build_report(trace), "report.md")
 
 from __future__ import annotations
 
-from analyze.late import late_names
+from analyze.lazy import lazy_names
 
 TYPE_CHECKING = False  # an interrupt before `__main__` runs would print a traceback: nothing slow is imported here
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ _LATE = {  # `analyze --help` must not wait for Polars
     "render": "analyze.report",
     "write": "analyze.report",
 }
-__getattr__ = late_names(__name__, _LATE)
+__getattr__ = lazy_names(__name__, _LATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from analyze.notes import Notice, NotMeasured
+from analyze.notices import Notice, NotMeasured
 
 Cell = str | int | float | None
 

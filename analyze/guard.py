@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from polars.exceptions import PanicException
 
 from analyze.errors import GpuledgerError
-from analyze.notes import NotMeasured
+from analyze.notices import NotMeasured
 
 INTERNAL = "internal error, please report"
 LOG = logging.getLogger("gpuledger")  # tracebacks: silent unless --debug listens

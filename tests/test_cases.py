@@ -15,7 +15,7 @@ from analyze.metrics import measure
 from analyze.report import Report as Whole
 from analyze.report import build_report
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace, Writer
 from tests.builder import TraceBuilder
 
@@ -167,7 +167,7 @@ def test_bare_list_written_without_kineto(tmp_path: Path) -> None:
     path.write_text(json.dumps(LEGACY))
     trace = Trace.load(path)
     assert trace.writer is Writer.LEGACY
-    measures = measure(trace, Definitions(), Wish())
+    measures = measure(trace, Definitions(), Scope())
     assert measures.devices == ()
     ops = {op.name: (op.total_cpu_ns // US, op.self_cpu_ns // US) for op in measures.host.ops}
     assert ops == {
@@ -208,7 +208,7 @@ def test_the_original_inputs_give_the_same(shared: Path, number: str) -> None:
         with pytest.raises(NotATraceError, match="JAX"):
             Trace.load(path)
         return
-    measures = measure(Trace.load(path), Definitions(), Wish())
+    measures = measure(Trace.load(path), Definitions(), Scope())
     found = [(d.activities, d.busy_ns, d.window_ns) for d in measures.devices]
     expected = {
         "02": [(3, 350_000, 1_000_000)],
@@ -232,7 +232,7 @@ def test_collectives_and_copies_that_nothing_hides(
     case: str, window: int, computation: int, communication: int, copy: int, idle: int, shared: Path
 ) -> None:
     """The ledgers, in us; what is said about them is in tests/findings (test_collectives, test_copies)."""
-    (device,) = measure(Trace.load(shared / "cases" / case / "trace.json"), Definitions(), Wish()).devices
+    (device,) = measure(Trace.load(shared / "cases" / case / "trace.json"), Definitions(), Scope()).devices
     assert device.window_ns == window * US
     assert device.computation_ns == computation * US
     assert device.exposed_communication_ns == communication * US
@@ -265,8 +265,8 @@ def test_the_pin_memory_thread_allocates_anew_each_step(shared: Path) -> None:
     finding, saved = first_of(report)
     assert (report.measures.devices[0].window_ns, state_of(report, "input-wait")) == (141_001 * US, 76_000)
     assert (finding.id, saved) == ("input-wait", 76_000)
-    assert "thread 4203" in finding.seen
-    assert "cudaHostAlloc 3 times: 102 ms" in finding.seen
+    assert "thread 4203" in finding.observed
+    assert "cudaHostAlloc 3 times: 102 ms" in finding.observed
     assert "pinned" in finding.title
     assert "num_workers" not in finding.change
     assert "waiting for the DataLoader's workers" in " ".join(report.verdict.sentences)
@@ -278,7 +278,7 @@ def test_empty_cache_in_every_step(shared: Path) -> None:
     finding, saved = first_of(report)
     assert (finding.id, saved) == ("allocator-stall", 40_000)
     assert "empty_cache()" in finding.title
-    assert "trainer.py(3200): training_step" in finding.seen
+    assert "trainer.py(3200): training_step" in finding.observed
     assert state_of(report, "allocator") == 30_400
     assert [f.id for f in report.diagnosis.findings] == ["allocator-stall"]
     assert report.verdict.sentences[1].startswith(
@@ -293,7 +293,7 @@ def test_one_pause_of_the_host(shared: Path) -> None:
     assert finding.id == "input-wait"
     assert finding.title == "One host pause outside ops in step 22"
     assert 41_500 <= saved <= 42_300, "the pause with the usual time between two ops around it"
-    assert "no Python frame" in finding.seen
+    assert "no Python frame" in finding.observed
     assert "gc.freeze()" in finding.change
     assert 41_500 <= state_of(report, "pause") <= 41_590
     assert report.verdict.id == "mixed"

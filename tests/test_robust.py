@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 from polars.exceptions import PanicException
 
-from analyze.compare import subject_of
+from analyze.compare import comparable_of
 from analyze.compare.gates import parse_gate
 from analyze.compare.json_schema import json_schema
 from analyze.compare.judged import judged_report
@@ -73,7 +73,7 @@ def whole(report: Report) -> None:
         assert render(redacted(report), form)
     document = json.loads(render(report, "json"))
     jsonschema.validate(document, json_schema())
-    judged_report(report, subject_of(report), (parse_gate("idle_share > 10%"), parse_gate("finding:high")), top=5)
+    judged_report(report, comparable_of(report), (parse_gate("idle_share > 10%"), parse_gate("finding:high")), top=5)
 
 
 def said(report: Report) -> str:
@@ -125,7 +125,7 @@ def test_a_rule_that_raises_itself(rule: Rule, monkeypatch: pytest.MonkeyPatch) 
     def check(case: object) -> Any:
         raise PlantedError
 
-    broken = tuple(replace(r, check=check, tell=None) if r.id == rule.id else r for r in RULES)
+    broken = tuple(replace(r, check=check, finding=None) if r.id == rule.id else r for r in RULES)
     monkeypatch.setattr(sys.modules["analyze.findings.diagnose"], "RULES", broken)
     report = build_report(Trace.load(SAMPLE))
     assert (rule.id, INTERNAL) in [(missing.id, missing.reason) for missing in report.diagnosis.unmeasured]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.compare import read_subject
+from analyze.compare import read_comparable
 from tests.builder import TraceBuilder
 from tests.snapshot.conftest import write_pickle
 from tests.synthetic.allocator import MIB, Allocator, snapshot
@@ -171,7 +171,7 @@ def test_pipes_and_files_give_the_same_report(folder: Path) -> None:
         assert found["metrics"] == file["metrics"]
         assert found["trace"]["name"] in ("pipe", "standard input")
         assert not any("analyze /dev" in line for line in bash(command, folder).stdout.decode().splitlines())
-    assert read_subject(folder / "r.json") is not None
+    assert read_comparable(folder / "r.json") is not None
 
 
 @pytest.mark.parametrize("size", [(0, 0), (1, 1), (24, 1), (24, 5), (24, 10), (50, 200)], ids=str)
@@ -236,7 +236,7 @@ def test_next_to_nothing_is_imported_before_an_interrupt_is_caught(folder: Path)
     """What the package imports before `__main__` runs cannot be guarded."""
     code = "import sys; before = set(sys.modules); import analyze; print(*(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
-    assert set(done.stdout.split()) == {"analyze", "analyze.late", "__future__"}
+    assert set(done.stdout.split()) == {"analyze", "analyze.lazy", "__future__"}
 
 
 def test_an_interrupt_within_exec_ends_in_130(folder: Path) -> None:

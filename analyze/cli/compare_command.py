@@ -90,7 +90,7 @@ def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) ->
 def _traces(
     paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redaction: Redaction | None
 ) -> Document:
-    from analyze.cli.inputs import load_subject
+    from analyze.cli.inputs import load_comparable
     from analyze.compare import compare, labels_of, line_up
     from analyze.settings import Definitions
 
@@ -98,7 +98,7 @@ def _traces(
     subjects = []
     for path in paths:
         with progress() as tell:
-            subjects.append(load_subject(path, choices, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
+            subjects.append(load_comparable(path, choices, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:

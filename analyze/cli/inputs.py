@@ -12,7 +12,7 @@ from analyze.trace import Trace
 from analyze.trace.stream import is_stream, name_of
 
 if TYPE_CHECKING:
-    from analyze.compare import Subject
+    from analyze.compare import Comparable
     from analyze.report.redact import Redaction
     from analyze.snapshot import Snapshot
 
@@ -30,10 +30,10 @@ def load_report(path: str, choices: dict[str, Any], reading: dict[str, Any], red
         NotATraceError: the file is a report already, or no trace for other reasons.
     """
     if read_stored(path) is not None:
-        from analyze.compare import read_subject
+        from analyze.compare import read_comparable
         from analyze.report.commands import quoted_path
 
-        read_subject(path)  # reports that cannot be read say why
+        read_comparable(path)  # reports that cannot be read say why
         file = quoted_path(path) or "FILE"
         hint = f"Compare it: analyze compare {file} OTHER; or pass the trace that it was made from."
         name = name_of(path) if is_stream(path) else path
@@ -52,7 +52,9 @@ def _built(path: str, choices: dict[str, Any], reading: dict[str, Any], redactio
     return build_report(redacted_trace(trace, redaction), **choices)
 
 
-def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
+def load_comparable(
+    path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None
+) -> Comparable:
     """One side of a comparison, from a trace or from the JSON report of one.
 
     Args:
@@ -64,10 +66,10 @@ def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], re
     Raises:
         SelectionError: a memory snapshot among traces.
     """
-    from analyze.compare import read_subject, subject_of
+    from analyze.compare import comparable_of, read_comparable
     from analyze.snapshot import is_snapshot
 
-    found = read_subject(path)
+    found = read_comparable(path)
     if found is not None:
         if redaction is None:
             return found
@@ -79,7 +81,7 @@ def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], re
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return subject_of(_built(path, choices, reading, redaction))
+    return comparable_of(_built(path, choices, reading, redaction))
 
 
 def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:

@@ -95,7 +95,7 @@ def report_command(
                 raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
-    from analyze.cli.inputs import load_report, load_subject
+    from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
     from analyze.metrics import OpsView
 
@@ -103,7 +103,7 @@ def report_command(
     with progress() as tell:
         reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
         redaction = delivery.redaction()
-        before = load_subject(baseline, choices, reading, redaction) if baseline is not None else None
+        before = load_comparable(baseline, choices, reading, redaction) if baseline is not None else None
         report = load_report(trace, {**choices, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
     judged = judged_report(report, before, gates, top=top)
     if junit is not None:  # first, so that a standard output that is full costs no file

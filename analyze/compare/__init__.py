@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyze.late import late_names
+from analyze.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from analyze.compare.pair import Comparison, beside, compare
-    from analyze.compare.several import Lineup, labels_of, line_up
-    from analyze.compare.subject import Subject, read_subject, subject_of
+    from analyze.compare.comparable import Comparable, comparable_of, read_comparable
+    from analyze.compare.lineup import Lineup, labels_of, line_up
+    from analyze.compare.pair import Comparison, compare, with_comparison
 
-__all__ = ["Comparison", "Lineup", "Subject", "beside", "compare", "labels_of", "line_up", "read_subject", "subject_of"]
+__all__ = [
+    "Comparable",
+    "Comparison",
+    "Lineup",
+    "comparable_of",
+    "compare",
+    "labels_of",
+    "line_up",
+    "read_comparable",
+    "with_comparison",
+]
 
 _LATE = {  # a report on one trace compares nothing
     "Comparison": "analyze.compare.pair",
-    "Lineup": "analyze.compare.several",
-    "Subject": "analyze.compare.subject",
-    "beside": "analyze.compare.pair",
+    "Lineup": "analyze.compare.lineup",
+    "Comparable": "analyze.compare.comparable",
+    "with_comparison": "analyze.compare.pair",
     "compare": "analyze.compare.pair",
-    "labels_of": "analyze.compare.several",
-    "line_up": "analyze.compare.several",
-    "read_subject": "analyze.compare.subject",
-    "subject_of": "analyze.compare.subject",
+    "labels_of": "analyze.compare.lineup",
+    "line_up": "analyze.compare.lineup",
+    "read_comparable": "analyze.compare.comparable",
+    "comparable_of": "analyze.compare.comparable",
 }
-__getattr__ = late_names(__name__, _LATE)
+__getattr__ = lazy_names(__name__, _LATE)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.compare.agree import check_definitions, find_notices
+from analyze.compare.comparability import check_definitions, find_notices
+from analyze.compare.comparable import Comparable
+from analyze.compare.content_changes import Structure, find_structure
 from analyze.compare.figures import Figure, Figures, figures_of
 from analyze.compare.judge import Verdict, judge
-from analyze.compare.structure import Structure, find_structure
-from analyze.compare.subject import Subject
-from analyze.notes import Notice
+from analyze.notices import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Changes:
         return next((row for group in self.groups for row in group.rows if row.id == name), None)
 
 
-def find_changes(a: Subject, b: Subject, labels: Sequence[str] = ("baseline", "this")) -> Changes:
+def find_changes(a: Comparable, b: Comparable, labels: Sequence[str] = ("baseline", "this")) -> Changes:
     """What changed from a baseline to this run.
 
     Args:
@@ -164,7 +164,7 @@ def find_changes(a: Subject, b: Subject, labels: Sequence[str] = ("baseline", "t
     )
 
 
-def side(subject: Subject, label: str) -> Side:
+def side(subject: Comparable, label: str) -> Side:
     """How a comparison names an input."""
     trace, ledger = subject.trace, subject.ledger
     return Side(

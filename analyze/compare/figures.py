@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from analyze.compare.comparable import Comparable, MemoryPeak
 from analyze.compare.judge import middle
-from analyze.compare.subject import MemoryPeak, Subject
 from analyze.findings import State, window_states
 from analyze.findings.states import SPLIT, STATES
 from analyze.kernels.categories import LABELS, WITH_PRECISION
@@ -55,7 +55,7 @@ class Figures:
     rows: tuple[Figure, ...] = field(default=())
 
 
-def figures_of(subject: Subject, *, per_step: bool) -> tuple[Figures, ...]:
+def figures_of(subject: Comparable, *, per_step: bool) -> tuple[Figures, ...]:
     """All figures of a side, in the same order for every side.
 
     Args:
@@ -82,12 +82,12 @@ def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:
     return steps[1:] or steps
 
 
-def _headline(subject: Subject) -> Iterator[Figure]:
+def _headline(subject: Comparable) -> Iterator[Figure]:
     yield Figure("step_time", "Step time", "ns", "lower", subject.metric("step_time"), _paces(subject))
     yield Figure("window_time", "Whole window", "ns", "lower", subject.metric("window_time"))
 
 
-def _paces(subject: Subject) -> tuple[float, ...]:
+def _paces(subject: Comparable) -> tuple[float, ...]:
     """The step times that tell a change from noise.
 
     A last step ends with its device work, where others last to their successor: its own row says how long it was.
@@ -100,12 +100,12 @@ def _paces(subject: Subject) -> tuple[float, ...]:
     return tuple(paces)
 
 
-def _unsplit(subject: Subject, state: State) -> bool:
+def _unsplit(subject: Comparable, state: State) -> bool:
     """Whether a state is one that launch-bound time is split into, in a report of before it was split."""
     return subject.ledger is not None and not subject.ledger.causes and state.id in SPLIT
 
 
-def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+def _states(subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
     window = {state.id: state.ns for state in subject.states}
     steps = [window_states(ledger) for ledger in ledgers] if per_step else []
     for i, state in enumerate(STATES):
@@ -116,7 +116,7 @@ def _states(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) 
         yield Figure(f"{_snake(state.id)}_time", state.label, "ns", "lower", value, values)
 
 
-def _state_shares(subject: Subject, ledgers: Sequence[StepLedger]) -> Iterator[Figure]:
+def _state_shares(subject: Comparable, ledgers: Sequence[StepLedger]) -> Iterator[Figure]:
     ledger = subject.ledger
     window = ledger.window_ns if ledger else 0
     per_step = [(one.window_ns, window_states(one)) for one in ledgers if one.window_ns]
@@ -133,14 +133,14 @@ def _state_shares(subject: Subject, ledgers: Sequence[StepLedger]) -> Iterator[F
     yield Figure("idle_share", "Idle, all causes", "share", "lower", subject.metric("idle_share"), idle)
 
 
-def _categories(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+def _categories(subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
     for work in subject.categories:
         steps = tuple(ledger.categories.get(work.category, 0) for ledger in ledgers) if per_step else ()
         value = middle(steps) if steps else work.sum_ns
         yield Figure(f"{work.category}_work_time", work.category, "ns", "lower", value, steps)
 
 
-def _category_shares(subject: Subject) -> Iterator[Figure]:
+def _category_shares(subject: Comparable) -> Iterator[Figure]:
     whole = sum(work.sum_ns for work in subject.categories)
     ledgers = [(sum(one.categories.values()), one.categories) for one in subject.step_ledgers]
     for work in subject.categories:
@@ -149,7 +149,7 @@ def _category_shares(subject: Subject) -> Iterator[Figure]:
         yield Figure(f"{work.category}_work_share", work.category, "share", "", share, steps)
 
 
-def _precision(subject: Subject) -> Iterator[Figure]:
+def _precision(subject: Comparable) -> Iterator[Figure]:
     for category in WITH_PRECISION:
         uses = [use for use in subject.precision.uses if use.category == category]
         whole = sum(use.sum_ns for use in uses)
@@ -159,7 +159,7 @@ def _precision(subject: Subject) -> Iterator[Figure]:
             yield Figure(f"{category}_{precision}_share", f"{LABELS[category]} in {precision}", "share", "", share)
 
 
-def _launches(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
+def _launches(subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
     yield _amount(subject, "launches", "Launches", ledgers, lambda one: one.launches, per_step=per_step)
     latency = tuple(one.launch_latency_p50_ns for one in ledgers if one.launch_latency_p50_ns is not None)
     value = subject.metric("launch_latency_p50")
@@ -167,7 +167,7 @@ def _launches(subject: Subject, ledgers: Sequence[StepLedger], *, per_step: bool
 
 
 def _waits(
-    subject: Subject, ledgers: Sequence[StepLedger], whole: Sequence[StepLedger], *, per_step: bool
+    subject: Comparable, ledgers: Sequence[StepLedger], whole: Sequence[StepLedger], *, per_step: bool
 ) -> Iterator[Figure]:
     yield _amount(subject, "blocking_calls", "Blocking calls", ledgers, lambda one: one.blocking_calls,
                   per_step=per_step)  # fmt: skip
@@ -177,7 +177,7 @@ def _waits(
 
 
 def _amount(
-    subject: Subject,
+    subject: Comparable,
     metric: str,
     label: str,
     ledgers: Sequence[StepLedger],
@@ -191,7 +191,7 @@ def _amount(
     return Figure(metric, label, unit, "lower", middle(steps) if steps else subject.metric(metric), steps)
 
 
-def _memory(subject: Subject) -> Iterator[Figure]:
+def _memory(subject: Comparable) -> Iterator[Figure]:
     peaks = [peak for peak in subject.memory.devices if peak.device >= 0]
     main: MemoryPeak | None = max(peaks, key=lambda peak: peak.peak_bytes, default=None)
     allocated, reserved = (main.peak_bytes, main.reserved_peak_bytes) if main else (None, None)

@@ -14,7 +14,7 @@ from analyze.errors import GateError
 from analyze.report.metric_names import METRICS, RANK_METRICS, Named, named
 
 if TYPE_CHECKING:
-    from analyze.compare import Comparison, Subject
+    from analyze.compare import Comparable, Comparison
 
 Outcome = Literal["passed", "failed", "not-judged"]
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -172,7 +172,7 @@ def _check_unit(gate: Gate, metric: Named) -> None:
         )
 
 
-def judge_gate(gate: Gate, this: Run, before: Subject | None, comparison: Comparison | None = None) -> GateResult:
+def judge_gate(gate: Gate, this: Run, before: Comparable | None, comparison: Comparison | None = None) -> GateResult:
     """Whether a report passes a gate.
 
     Args:

@@ -12,14 +12,14 @@ from analyze.metrics.fusion import Fusion
 from analyze.metrics.lead import Lead
 from analyze.metrics.memory import Memory
 from analyze.metrics.modules import Module
+from analyze.metrics.op_categories import Purpose
 from analyze.metrics.overlap import Overlap
 from analyze.metrics.precision import PrecisionAudit
-from analyze.metrics.purpose import Purpose
+from analyze.metrics.quality.trust import Trust
 from analyze.metrics.roofline import Roofline
 from analyze.metrics.step_ledgers import StepLedger
-from analyze.metrics.trust import Trust
 from analyze.metrics.work import Kernel
-from analyze.notes import Notice, NotMeasured
+from analyze.notices import Notice, NotMeasured
 from analyze.report.measured import MEASURED
 from analyze.report.plain import contract
 from analyze.report.report import Metric, TraceInfo

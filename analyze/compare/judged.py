@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analyze.blocks import Page
+from analyze.compare.comparable import Comparable, comparable_of
 from analyze.compare.gates import Gate, GateResult, judge_gate
-from analyze.compare.pair import Comparison, beside, compare
-from analyze.compare.subject import Subject, subject_of
+from analyze.compare.pair import Comparison, compare, with_comparison
 from analyze.report.plain import plain
 from analyze.report.report import Report
 
@@ -43,7 +43,7 @@ class JudgedReport:
         }
 
 
-def judged_report(report: Report, before: Subject | None, gates: tuple[Gate, ...], *, top: int) -> JudgedReport:
+def judged_report(report: Report, before: Comparable | None, gates: tuple[Gate, ...], *, top: int) -> JudgedReport:
     """Compare a report with its baseline, and judge its gates.
 
     Args:
@@ -58,8 +58,8 @@ def judged_report(report: Report, before: Subject | None, gates: tuple[Gate, ...
     """
     if before is None and not gates:
         return JudgedReport(report, None, (), report.page)
-    this = subject_of(report)
+    this = comparable_of(report)
     comparison = compare(before, this, top=top) if before else None
     results = tuple(judge_gate(gate, this, before, comparison) for gate in gates)
-    page = beside(report.page, comparison) if comparison else report.page
+    page = with_comparison(report.page, comparison) if comparison else report.page
     return JudgedReport(report, comparison, results, replace(page, gates=tuple(result.line for result in results)))

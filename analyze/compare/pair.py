@@ -8,8 +8,8 @@ from typing import Any
 
 from analyze.blocks import Page, Section, Table
 from analyze.compare.changes import Change, Changes, Side, Spread, find_changes
+from analyze.compare.comparable import Comparable, comparable_of
 from analyze.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
-from analyze.compare.subject import Subject, subject_of
 from analyze.compare.tables import basis, sections
 from analyze.compare.wording import change_text, side_by_side
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
@@ -58,7 +58,7 @@ class Comparison:
 
 
 def compare(
-    a: Subject | Report, b: Subject | Report, *, names: Sequence[str] | None = None, top: int = 10
+    a: Comparable | Report, b: Comparable | Report, *, names: Sequence[str] | None = None, top: int = 10
 ) -> Comparison:
     """Compare two reports: every change is the second minus the first.
 
@@ -71,7 +71,7 @@ def compare(
     Raises:
         NotComparableError: the figures mean different things, as the definitions differ.
     """
-    a, b = (subject_of(one) if isinstance(one, Report) else one for one in (a, b))
+    a, b = (comparable_of(one) if isinstance(one, Report) else one for one in (a, b))
     changes, program = find_changes(a, b), program_version()
     main = _main(changes)
     page = Page(
@@ -92,7 +92,7 @@ def compare(
     return Comparison(program, changes, page)
 
 
-def beside(page: Page, comparison: Comparison) -> Page:
+def with_comparison(page: Page, comparison: Comparison) -> Page:
     """A report's page with the comparison before its evidence."""
     found = comparison.changes
     told = tuple(sentences(found))

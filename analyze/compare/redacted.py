@@ -6,7 +6,7 @@ import re
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from analyze.compare.subject import Judged, MemoryPeak, OpRate, Recording, Source, Subject
+from analyze.compare.comparable import Comparable, Judged, MemoryPeak, OpRate, Recording, Source
 from analyze.findings import RULES, STATES
 from analyze.kernels.categories import NAMES
 from analyze.metrics.step_ledgers import Ledger, StepLedger
@@ -35,7 +35,7 @@ _SCHEMA = re.compile(r"\d{1,4}\.\d{1,4}")
 _Ledger = TypeVar("_Ledger", bound=Ledger)
 
 
-def redacted_subject(subject: Subject, redaction: Redaction) -> Subject:
+def redacted_subject(subject: Comparable, redaction: Redaction) -> Comparable:
     """The report with its texts redacted; its numbers stay."""
     r = redaction
     known = {name: metric for name, metric in subject.metrics.items() if name in METRICS}

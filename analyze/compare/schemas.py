@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from analyze.compare.changes import Group, Side
-from analyze.compare.several import Row
-from analyze.compare.structure import Structure
-from analyze.notes import Notice
+from analyze.compare.content_changes import Structure
+from analyze.compare.lineup import Row
+from analyze.notices import Notice
 from analyze.report.plain import contract
 
 _FRAME: dict[str, Any] = {"tool": dict[str, str], "notices": list[Notice], "sections": list[dict[str, Any]]}

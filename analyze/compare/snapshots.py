@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analyze.blocks import Block, Column, Kind, Page, Section, Table
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.plain import frame, plain
 from analyze.report.snapshot import SnapshotInfo, exact, snapshot_info

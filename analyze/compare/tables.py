@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.compare.changes import Change, Changes
+from analyze.compare.content_changes import FindingChanges, PrecisionChange, Structure, TimeChange
 from analyze.compare.judge import RANGE_STEPS, VERDICTS
-from analyze.compare.structure import FindingChanges, PrecisionChange, Structure, TimeChange
 from analyze.compare.wording import change_text, side_by_side, signed_duration
 from analyze.units import duration, plural
 

@@ -36,11 +36,11 @@ class Finding:
         id: the rule.
         title: the problem with its culprit, in at most eight words.
         severity: by the share of the window.
-        seen: what was measured, with wholes.
+        observed: what was measured, with wholes.
         why: why it costs.
         change: the exact change.
         saving: what the change would save, None where the records cannot support a number.
-        unless: when it does not apply.
+        exceptions: when it does not apply.
         link: documentation of what to change.
         evidence: the worst places.
         same_as: the first earlier finding that claims most of the same time, None without one: the savings of both do
@@ -51,11 +51,11 @@ class Finding:
     id: str
     title: str
     severity: Severity
-    seen: str
+    observed: str
     why: str
     change: str
     saving: Saving | None
-    unless: str
+    exceptions: str
     link: str
     evidence: tuple[Table, ...]
     same_as: str | None = None

@@ -49,10 +49,10 @@ def in_words_of_rocm(outcome: Outcome) -> Outcome:
     return replace(
         outcome,
         title=translate(outcome.title),
-        seen=translate(outcome.seen),
+        observed=translate(outcome.observed),
         why=translate(outcome.why),
         change=translate(outcome.change),
-        unless=translate(outcome.unless),
+        exceptions=translate(outcome.exceptions),
         link=translate(outcome.link),
         saving=saving,
     )

@@ -10,8 +10,8 @@ from analyze.findings.finding import Finding, Outcome, Passed, Saving, Severity,
 from analyze.findings.rocm import in_words_of_rocm
 from analyze.gpus import is_amd
 from analyze.metrics import DeviceTime, Measures
-from analyze.metrics.savings import DOUBTED, WITHHELD
-from analyze.metrics.scenario import Place, Scenario
+from analyze.metrics.whatif.savings import DOUBTED, WITHHELD
+from analyze.metrics.whatif.scenario import Place, Scenario
 from analyze.units import duration, percent
 
 _FREELY = ("launches",)
@@ -26,20 +26,20 @@ class Rule:
 
     Attributes:
         id: stable name.
-        asks: the question that it answers, as a sentence.
+        question: the question that it answers, as a sentence.
         limit: the share of the window that a saving must reach to be told; another share where `of` says so; None
             where there is nothing to set.
         of: what the limit is a share of.
         what: what the problem is.
         why: why it costs.
         fix: the exact change.
-        unless: when it does not apply.
+        exceptions: when it does not apply.
         measured: how the cost is measured and the saving estimated, and what that ignores.
         link: documentation of what to change.
         code_before: what costs, as a few lines of code or a command.
         code_after: the same, changed.
-        tell: the finding of a cost that is worth telling.
-        check: from a case to an outcome, in place of `tell` where a rule asks for more than the cost.
+        finding: the finding of a cost that is worth reporting.
+        check: from a case to an outcome, in place of `finding` where a rule asks for more than the cost.
         costs: the what-ifs (`metrics.savings.BUILDERS`) whose removal is its saving.
         after: what-ifs that are gone already when the saving is computed: they have the first claim on idle time that
             either could end.
@@ -51,17 +51,17 @@ class Rule:
     """
 
     id: str
-    asks: str
+    question: str
     limit: float | None
     what: str
     why: str
     fix: str
-    unless: str
+    exceptions: str
     measured: str
     link: str
     code_before: str
     code_after: str
-    tell: Callable[[Case, Cost], Finding] | None = None
+    finding: Callable[[Case, Cost], Finding] | None = None
     check: Callable[[Case], Outcome] | None = None
     of: str = "window"
     costs: tuple[str, ...] = ()
@@ -79,9 +79,9 @@ class Rule:
     def _judged(self, case: Case) -> Outcome:
         if self.check is not None:
             return self.check(case)
-        assert self.tell is not None, "a rule tells its cost or checks its case"
+        assert self.finding is not None, "a rule has a finding or a check"
         cost = case.cost(self)
-        return self.tell(case, cost) if isinstance(cost, Cost) else cost
+        return self.finding(case, cost) if isinstance(cost, Cost) else cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,33 +182,33 @@ class Case:
         return max(found, key=lambda one: (savings.saved_ns(one[0], after=after), one[1].time_ns))[1]
 
     def finding(
-        self, rule: Rule, cost: Cost, title: str, seen: str, *, change: str = "", evidence: tuple[Table, ...] = ()
+        self, rule: Rule, cost: Cost, title: str, observed: str, *, change: str = "", evidence: tuple[Table, ...] = ()
     ) -> Finding:
         """The finding of a cost; its evidence is where the cost arises, and what else is given."""
         return Finding(
             id=rule.id,
             title=title,
             severity=cost.severity,
-            seen=seen,
+            observed=observed,
             why=rule.why,
             change=change or rule.fix,
             saving=cost.saving,
-            unless=rule.unless,
+            exceptions=rule.exceptions,
             link=rule.link,
             evidence=(*self.places(cost.scenario.places), *evidence),
         )
 
-    def remark(self, rule: Rule, title: str, seen: str, level: Severity, *, change: str = "") -> Finding:
+    def remark(self, rule: Rule, title: str, observed: str, level: Severity, *, change: str = "") -> Finding:
         """A finding whose effect on the time cannot be computed from the file."""
         return Finding(
             id=rule.id,
             title=title,
             severity=level,
-            seen=seen,
+            observed=observed,
             why=rule.why,
             change=change or rule.fix,
             saving=None,
-            unless=rule.unless,
+            exceptions=rule.exceptions,
             link=rule.link,
             evidence=(),
         )

@@ -10,7 +10,7 @@ from analyze.findings.step_verdict import lead_sentence, lead_state
 from analyze.findings.words import in_steps
 from analyze.metrics import DeviceTime, Gap, Measures
 from analyze.metrics.device_time import headline
-from analyze.metrics.records import ZERO_TOO_MANY
+from analyze.metrics.quality.device_records import ZERO_TOO_MANY
 from analyze.settings import Definitions
 from analyze.units import duration, nested_tenths, percent, plural, tenths_text
 

@@ -10,8 +10,8 @@ from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.metrics import DeviceTime
-from analyze.metrics.savings import ShrunkGap
-from analyze.metrics.scenario import NOTHING_FASTER
+from analyze.metrics.whatif.savings import ShrunkGap
+from analyze.metrics.whatif.scenario import NOTHING_FASTER
 from analyze.units import duration, percent, plural
 
 _LONGEST = 32
@@ -82,7 +82,7 @@ def slower_products(case: Case, rule: Rule, title: str, what: str, *, noun: str,
     if scenario is None:
         return Passed(rule.id, "none in the window")
     share = scenario.time_ns / max(case.measures.fusion.total_ns, 1)
-    seen = (
+    observed = (
         f"{plural(scenario.count, f'{noun} kernel')} {what}: {duration(scenario.time_ns)}, "
         f"{percent(share)} of activity time."
     )
@@ -90,11 +90,11 @@ def slower_products(case: Case, rule: Rule, title: str, what: str, *, noun: str,
         if share < _WORTH_A_REMARK:
             return Passed(rule.id, f"{percent(share)} of activity time; the GPU's peaks are not known")
         unknown = " What another precision would save is not stated: the GPU is not in gpus.toml."
-        return case.remark(rule, title, seen + unknown, "medium", change=change)
+        return case.remark(rule, title, observed + unknown, "medium", change=change)
     cost = case.cost(rule)
     if not isinstance(cost, Cost):
         return cost
-    return case.finding(rule, cost, title, f"{seen} {scenario.note}.", change=change)
+    return case.finding(rule, cost, title, f"{observed} {scenario.note}.", change=change)
 
 
 def fp32_products(case: Case, rule: Rule, noun: str, changes: Mapping[str, str]) -> Outcome:
@@ -116,7 +116,7 @@ def fp32_products(case: Case, rule: Rule, noun: str, changes: Mapping[str, str])
     outcome = slower_products(case, rule, title, f"in fp32 on {units}", noun=noun, change=change)
     if not isinstance(outcome, Finding) or scenario.units or not scenario.precision:
         return outcome
-    return replace(outcome, why=_WITHOUT_UNITS, unless=_SUMS_IN_HALF)
+    return replace(outcome, why=_WITHOUT_UNITS, exceptions=_SUMS_IN_HALF)
 
 
 _WITHOUT_UNITS = "This chip computes two fp16 values in the time of one fp32 value; no other precision is faster."

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.gpus import Abilities
-from analyze.metrics.attribution import Attribution
 from analyze.metrics.precision import with_precision
 from analyze.metrics.shapes import Inputs, read_inputs
+from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
 from analyze.trace import Trace
 

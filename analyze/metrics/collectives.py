@@ -6,9 +6,9 @@ import re
 
 import polars as pl
 
-from analyze.metrics.attribution import Attribution
-from analyze.metrics.callers import chains
-from analyze.timeline.calls import NONE
+from analyze.timeline.attribution import Attribution
+from analyze.timeline.callers import chains
+from analyze.trace.nesting import NO_ROW
 
 # What few bytes need in a large group, and a rate that even a gigabit network reaches a tenth of: a collective that
 # takes ten times as long waits.
@@ -86,7 +86,7 @@ def _of_a_process_group(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _kinds(found: Attribution, rows: pl.DataFrame) -> pl.Series:
     """Kinds by the process group's name, else its ops and ranges around the launch, else the kernel's name."""
-    around = chains(found.tree, rows["call"].fill_null(NONE).to_numpy(), found.tree.caller)
+    around = chains(found.tree, rows["call"].fill_null(NO_ROW).to_numpy(), found.tree.caller)
     kinds = [
         kind_of(collective, *_of_a_process_group(around.names[at]), name)
         for collective, name, at in zip(rows["collective"], rows["name"], around.number.tolist(), strict=True)

@@ -9,9 +9,9 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.kernels.categories import HEAVY, MEMORY_BOUND
-from analyze.metrics.attribution import Attribution, once
-from analyze.metrics.callers import chains
 from analyze.metrics.shapes import bytes_of, read_inputs
+from analyze.timeline.attribution import Attribution, once
+from analyze.timeline.callers import chains
 from analyze.timeline.calls import OP
 from analyze.trace import Trace
 from analyze.units import duration, percent, plural

@@ -10,8 +10,8 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.device_time import DeviceTime
-from analyze.metrics.frames import LIBRARY, short_frame
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, spans
+from analyze.timeline.frames import LIBRARY, short_frame
 from analyze.trace import Nesting, Trace
 
 _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")

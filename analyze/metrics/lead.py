@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.device_time import DeviceTime
-from analyze.metrics.frames import LIBRARY, short_frame
 from analyze.timeline import Host, Intervals, Selection, intersect, union
+from analyze.timeline.frames import LIBRARY, short_frame
 from analyze.trace import Trace, timed_rows
 
 SPEAKS = 0.40  # of the host row of a lone step, by which it is longer than the window: beyond it sentences speak of it

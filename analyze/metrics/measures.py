@@ -8,45 +8,45 @@ import polars as pl
 
 from analyze.guard import Guard, require
 from analyze.metrics.alignment import Alignment, measure_alignment
-from analyze.metrics.attribution import Attribution, attribute
+from analyze.metrics.blocking_calls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.causes import Delays, add_causes
 from analyze.metrics.device_time import DeviceTime, headline, measure_device
 from analyze.metrics.fusion import Fusion, measure_fusion
-from analyze.metrics.health import find_notices
 from analyze.metrics.idle import Gap, largest_gaps
 from analyze.metrics.launches import Launches, measure_launches
 from analyze.metrics.lead import Lead, measure_lead
 from analyze.metrics.memory import Memory, measure_memory
 from analyze.metrics.modules import Module, measure_modules
+from analyze.metrics.op_categories import Purpose, measure_purpose
 from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.metrics.overlap import Overlap, measure_overlap
 from analyze.metrics.precision import PrecisionAudit, abilities_of, gpu_of, measure_precision
-from analyze.metrics.purpose import Purpose, measure_purpose
-from analyze.metrics.records import zero_share
+from analyze.metrics.quality.device_records import zero_share
+from analyze.metrics.quality.file_notices import find_notices
+from analyze.metrics.quality.trust import Trust, measure_trust
 from analyze.metrics.roofline import Roofline, measure_roofline
-from analyze.metrics.savings import Savings
-from analyze.metrics.scenario import Bench
-from analyze.metrics.stalls import Stalls, cost_of_syncs, find_final_sync, measure_stalls
 from analyze.metrics.starvation import Starvation, measure_starvation
 from analyze.metrics.step_ledgers import ByStep, measure_step_ledgers, measure_step_work
 from analyze.metrics.steps import Step, measure_steps
 from analyze.metrics.symptoms import Symptoms, measure_symptoms
-from analyze.metrics.trust import Trust, measure_trust
+from analyze.metrics.whatif.savings import Savings
+from analyze.metrics.whatif.scenario import WhatIfInputs
 from analyze.metrics.work import Category, Kernel, measure_categories, measure_kernels
-from analyze.notes import Notice, NotMeasured
+from analyze.notices import Notice, NotMeasured
 from analyze.settings import Definitions
 from analyze.timeline import (
     CallTree,
     DeviceTimeline,
     Host,
     Intervals,
+    Scope,
     Selection,
-    Wish,
     device_timelines,
     join,
     partition_gaps,
     select,
 )
+from analyze.timeline.attribution import Attribution, attribute
 from analyze.timeline.intervals import NOTHING
 from analyze.trace import Recorded, Trace
 
@@ -114,7 +114,7 @@ class Measures:
     absent: tuple[NotMeasured, ...] = ()
 
 
-def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | None = None) -> Measures:
+def measure(trace: Trace, definitions: Definitions, wish: Scope, view: OpsView | None = None) -> Measures:
     """Take all measures of a trace, or of a part of it; raises `SelectionError` where there is no such part."""
     selection = select(trace, wish)
     within, make = selection.host_interval, (guard := Guard()).make
@@ -134,7 +134,7 @@ def measure(trace: Trace, definitions: Definitions, wish: Wish, view: OpsView | 
     final = make("final-sync", lambda: find_final_sync(trace, host.blocking, definitions))
     odd = make("notices", lambda: find_notices(trace, selection, devices, launches, definitions, zeros))
     notices = _notices(odd, purpose, memory)
-    bench = make("bench", lambda: Bench(delays, work, gpu, abilities, definitions, within, final))
+    bench = make("bench", lambda: WhatIfInputs(delays, work, gpu, abilities, definitions, within, final))
     flags, cut = trace.metadata.flags, trace.recording.cut
     measures = Measures(
         selection=selection.label,
@@ -192,7 +192,7 @@ def _gaps(lines: list[DeviceTimeline], delays: Delays) -> list[pl.DataFrame]:
     return add_causes(delays, [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines])
 
 
-def _savings(bench: Bench, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:
+def _savings(bench: WhatIfInputs, lines: list[DeviceTimeline], devices: tuple[DeviceTime, ...]) -> Savings:
     """What-ifs on the headline device, replayed when asked for."""
     require(bench, bench.host, bench.work, bench.gpu, bench.abilities, bench.final)
     main = headline(devices)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.notes import Notice, NotMeasured
+from analyze.notices import Notice, NotMeasured
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.units import plural

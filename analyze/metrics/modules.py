@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
-from analyze.metrics.attribution import Attribution
-from analyze.metrics.callers import MODULE, MODULE_PREFIX
-from analyze.timeline.calls import FRAME, NONE
+from analyze.timeline.attribution import Attribution
+from analyze.timeline.callers import MODULE, MODULE_PREFIX
+from analyze.timeline.calls import FRAME
 from analyze.timeline.intervals import Int64
 from analyze.trace import matching
+from analyze.trace.nesting import NO_ROW
 
 _INSTANCE = re.compile(r"_\d+$")
 _LISTED = 30
@@ -53,14 +54,14 @@ def measure_modules(found: Attribution) -> tuple[Module, ...]:
     if not calls.size or not found.total_ns:
         return ()
     # A module that runs inside a backward call is run again for it: it belongs to no forward op.
-    caller = np.append(tree.nearest(is_module), NONE)
+    caller = np.append(tree.nearest(is_module), NO_ROW)
     above = tree.nearest(is_module, found.around)
-    inside = np.flatnonzero((found.device_ns > 0) & (above != NONE))
+    inside = np.flatnonzero((found.device_ns > 0) & (above != NO_ROW))
     own, backward = np.zeros(len(tree), dtype=np.int64), np.zeros(len(tree), dtype=np.int64)
     np.add.at(own, above[inside], found.device_ns[inside])
     np.add.at(backward, above[inside], np.where(above == caller[:-1], 0, found.device_ns)[inside])
     around = caller[tree.caller[calls]]
-    parent = np.where(around == NONE, NONE, np.searchsorted(calls, around))
+    parent = np.where(around == NO_ROW, NO_ROW, np.searchsorted(calls, around))
     frame = pl.DataFrame(
         {
             "class": [_INSTANCE.sub("", n.removeprefix(MODULE_PREFIX)) for n in names.gather(calls).to_list()],
@@ -79,10 +80,10 @@ def _with_inner(own: Int64, parent: Int64) -> Int64:
     """Per module its own amount and that of all modules in it."""
     total: Int64 = own.copy()
     at = parent
-    while (at != NONE).any():
-        inside = np.flatnonzero(at != NONE)
+    while (at != NO_ROW).any():
+        inside = np.flatnonzero(at != NO_ROW)
         np.add.at(total, at[inside], own[inside])
-        at = np.append(parent, NONE)[at]
+        at = np.append(parent, NO_ROW)[at]
     return total
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.metrics.attribution import Attribution
 from analyze.metrics.shapes import flops_of, read_inputs
 from analyze.timeline import CallTree, union
+from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import FRAME, KINDS, OP
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, timed_rows

@@ -10,8 +10,8 @@ import polars as pl
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.gpus import Abilities, Gpu, find_abilities, find_gpu
 from analyze.kernels.categories import LABELS, WITH_PRECISION
-from analyze.metrics.attribution import Attribution, once
 from analyze.metrics.shapes import read_inputs
+from analyze.timeline.attribution import Attribution, once
 from analyze.timeline.calls import OP
 from analyze.trace import DeviceInfo, Trace
 from analyze.units import percent

@@ -10,13 +10,14 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.gpus import Gpu
-from analyze.metrics.attribution import Attribution
 from analyze.metrics.precision import HELPERS, NO_PRECISION, with_precision
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
-from analyze.notes import NotMeasured
-from analyze.timeline.calls import NONE, OP
+from analyze.notices import NotMeasured
+from analyze.timeline.attribution import Attribution
+from analyze.timeline.calls import OP
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
+from analyze.trace.nesting import NO_ROW
 
 _LISTED = 20
 _NAME_LIMIT = 200
@@ -93,12 +94,12 @@ def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns
     """
     tree = found.tree
     owner, multiplies = _standing_op(trace, found)
-    call = found.work["call"].fill_null(NONE).to_numpy()
-    at = np.where(_crosses_the_bus(found.work), NONE, np.append(owner, NONE)[call])
+    call = found.work["call"].fill_null(NO_ROW).to_numpy()
+    at = np.where(_crosses_the_bus(found.work), NO_ROW, np.append(owner, NO_ROW)[call])
     works = (pl.col("kind").cast(pl.String) == "kernel") & ~pl.col("family").is_in(HELPERS).fill_null(value=False)
     work = found.work.select(
         "dur_ns", works=works | pl.Series(~np.append(multiplies, False)[call]), at=pl.Series(at)
-    ).filter(pl.col("at") != NONE)
+    ).filter(pl.col("at") != NO_ROW)
     if not work.height:
         return Roofline(gpu.name if gpu else "", (), 0.0)
     times = work.group_by("at").agg(pl.col("dur_ns").sum(), pl.col("works").any()).filter("works").drop("works")
@@ -134,13 +135,13 @@ def _key(row: dict[str, object]) -> _Key:
 
 
 def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NONE` for none.
+    """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NO_ROW` for none.
 
     The second array says where the FLOPs are.
     """
     tree = found.tree
     if not trace.ops.height:
-        return np.full(len(tree), NONE, dtype=np.int64), np.zeros(len(tree), dtype=np.bool_)
+        return np.full(len(tree), NO_ROW, dtype=np.int64), np.zeros(len(tree), dtype=np.bool_)
     distinct = trace.ops.select("name", *_INPUTS).unique()
     known = [
         (flops_of(str(name), inputs) is not None, bytes_of(str(name), inputs) is not None)
@@ -158,17 +159,17 @@ def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, npt.NDArray[n
     works = is_op & joined["flops"].to_numpy()[row]
     moves = is_op & joined["bytes"].to_numpy()[row]
     outermost = _outermost(tree.nearest(works), tree.caller)
-    standing: Int64 = np.where(outermost != NONE, outermost, np.where(moves, np.arange(len(tree)), NONE))
-    return standing, outermost != NONE
+    standing: Int64 = np.where(outermost != NO_ROW, outermost, np.where(moves, np.arange(len(tree)), NO_ROW))
+    return standing, outermost != NO_ROW
 
 
 def _outermost(nearest: Int64, caller: Int64) -> Int64:
     """Climb from each wanted call to the wanted one furthest out."""
-    padded, above = np.append(nearest, NONE), np.append(caller, NONE)
+    padded, above = np.append(nearest, NO_ROW), np.append(caller, NO_ROW)
     at: Int64 = padded[:-1].copy()
     while True:
         further = padded[above[at]]
-        climbs = (at != NONE) & (further != NONE)
+        climbs = (at != NO_ROW) & (further != NO_ROW)
         if not climbs.any():
             return at
         at[climbs] = further[climbs]
@@ -177,9 +178,9 @@ def _outermost(nearest: Int64, caller: Int64) -> Int64:
 def _precision_by_op(trace: Trace, found: Attribution, owner: Int64) -> dict[_Key, tuple[str, bool | None]]:
     """Precision and matrix-unit use of the kernels with most time, per op, shapes and types."""
     work = with_precision(trace, found)
-    at = np.append(owner, NONE)[work["call"].fill_null(NONE).to_numpy()]
+    at = np.append(owner, NO_ROW)[work["call"].fill_null(NO_ROW).to_numpy()]
     work = work.with_columns(at=pl.Series(at, dtype=pl.Int64)).filter(
-        (pl.col("at") != NONE) & (pl.col("precision") != NO_PRECISION)
+        (pl.col("at") != NO_ROW) & (pl.col("precision") != NO_PRECISION)
     )
     if not work.height:
         return {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.metrics.loading import FROM_WORKERS, PINNING
+from analyze.metrics.whatif.loading import FROM_WORKERS, PINNING
 from analyze.timeline import DeviceTimeline, Host, intersect, spans, subtract
 from analyze.timeline.intervals import NOTHING, Intervals
 from analyze.trace import Trace, matching, timed_rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analyze.metrics.attribution import Attribution
+from analyze.timeline.attribution import Attribution
 from analyze.trace import Trace, matching
 
 _BACKWARD = r"^autograd::engine::|Backward\d*$"

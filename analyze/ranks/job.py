@@ -24,7 +24,7 @@ from analyze.ranks.store import Store
 from analyze.ranks.tables import COLLECTIVES, RANKS, ROWS, WAITS
 from analyze.ranks.waits import PARTS
 from analyze.trace.folder import refuse_folder
-from analyze.trace.kinds import RECORD_HINT
+from analyze.trace.foreign_formats import RECORD_HINT
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

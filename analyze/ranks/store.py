@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.ranks.files import Candidate
 from analyze.ranks.summary import MOST_EVENTS, MOST_STRETCHES, SUMMARY_VERSION, FileInfo, Summary
 from analyze.ranks.tables import PARTS

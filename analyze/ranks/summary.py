@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 
 MOST_EVENTS = 20_000
 MOST_STRETCHES = 200_000

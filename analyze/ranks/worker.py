@@ -21,7 +21,7 @@ from analyze.ranks.files import Candidate
 from analyze.ranks.summary import FileInfo, Summary
 from analyze.ranks.tables import CATEGORIES, FINDINGS, LEDGERS, PARTS, PASSED, STEPS, UNMEASURED
 from analyze.settings import Definitions
-from analyze.timeline import DeviceTimeline, Host, Wish, device_timelines
+from analyze.timeline import DeviceTimeline, Host, Scope, device_timelines
 from analyze.trace import Trace
 from analyze.trace.read import read
 
@@ -49,7 +49,7 @@ def summarise(candidate: Candidate) -> Summary:
     if line is None or not line.window_ns:
         return Summary(info, empty)
     guard = Guard()
-    measures = measure(trace, Definitions(), Wish(None, None))
+    measures = measure(trace, Definitions(), Scope(None, None))
     host = guard.make_or("host-states", lambda: Host(trace), None)
     events, groups, dropped = collect(trace, line)
     owned, lost = stretches(trace, line, host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyze.late import late_names
+from analyze.lazy import lazy_names
 
 if TYPE_CHECKING:
     from analyze.report.about import program_version
@@ -21,4 +21,4 @@ _LATE = {  # the command line checks its options without Polars
     "render": "analyze.report.files",
     "write": "analyze.report.files",
 }
-__getattr__ = late_names(__name__, _LATE)
+__getattr__ = lazy_names(__name__, _LATE)

@@ -87,10 +87,10 @@ def _suggestion(finding: Finding, place: Mapping[str, int]) -> Suggestion:
         saving.bound if saving else False,
         finding.change,
         (
-            ("Seen", finding.seen),
+            ("Seen", finding.observed),
             ("Why it costs", finding.why),
             ("Estimate", basis),
-            ("Does not apply when", finding.unless),
+            ("Does not apply when", finding.exceptions),
         ),
         finding.evidence,
         finding.link,

@@ -9,14 +9,14 @@ from analyze.findings import RULES, Diagnosis, Verdict, diagnose, judge, window_
 from analyze.guard import INTERNAL, Guard, present
 from analyze.metrics import DeviceTime, Measures, OpsView, measure, step_times
 from analyze.metrics.device_time import headline
-from analyze.notes import Notice, NotMeasured
+from analyze.notices import Notice, NotMeasured
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import next_steps
 from analyze.report.header import measured_line, verdict_word
 from analyze.report.report import Metric, Report, TraceInfo
 from analyze.report.sections import sections_of
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from analyze.units import duration
 
@@ -46,7 +46,7 @@ def build_report(
         SelectionError: no such steps or range.
     """
     definitions, guard = definitions or Definitions(), Guard()
-    measures = measure(trace, definitions, Wish(steps, range), ops)
+    measures = measure(trace, definitions, Scope(steps, range), ops)
     device = guard.make_or("device", lambda: headline(measures.devices), None)
     verdict = guard.make_or("verdict", lambda: judge(measures, definitions, cut=trace.recording.cut), _NO_VERDICT)
     diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)

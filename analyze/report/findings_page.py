@@ -28,9 +28,9 @@ def _markdown(rule: Rule) -> str:
     before, after = code
     return "\n".join(
         (
-            f"## {rule.id}\n\n**{rule.asks}** {rule.what} {rule.why}\n",
+            f"## {rule.id}\n\n**{rule.question}** {rule.what} {rule.why}\n",
             f"Before:\n\n{before}\n\nAfter:\n\n{after}\n",
-            f"- **Change**: {rule.fix}\n- **Does not apply when**: {_lower(rule.unless)}",
+            f"- **Change**: {rule.fix}\n- **Does not apply when**: {_lower(rule.exceptions)}",
             f"- **Measured**: {rule.measured}\n- **Limit**: {limit}\n- [More]({rule.link})\n",
         )
     )

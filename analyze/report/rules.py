@@ -13,7 +13,7 @@ from analyze.findings.rule import HIGH, MEDIUM
 from analyze.metrics.lead import SPEAKS
 from analyze.report.glossary import find_term, words
 from analyze.report.glossary import terms as all_terms
-from analyze.report.text import NONE, shorten
+from analyze.report.text import EMPTY, shorten
 from analyze.settings import Definitions
 from analyze.units import percent
 
@@ -27,8 +27,8 @@ def list_rules(*, width: int, limits: Mapping[str, float] | None = None) -> str:
     lines = [f"{'rule':<{name}}   limit  question"]
     for rule in RULES:
         share = _limit(rule, limits)
-        limit = NONE if share is None else percent(share)
-        lines.append(f"{rule.id:<{name}}  {limit:>6}  {shorten(rule.asks, max(width - name - 10, 8))}")
+        limit = EMPTY if share is None else percent(share)
+        lines.append(f"{rule.id:<{name}}  {limit:>6}  {shorten(rule.question, max(width - name - 10, 8))}")
     rest = (
         "Savings below the limit are not reported. It is a share of the window unless the rule says otherwise. "
         f"high: at least {percent(HIGH)} of the window; medium: at least {percent(MEDIUM)}; low: less. "
@@ -76,7 +76,7 @@ def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None)
         return _page("verdict: Where does the window go?", _verdict(), width)
     rule = next((rule for rule in RULES if rule.id == name), None)
     if rule is not None:
-        return _page(f"{rule.id}: {rule.asks}", _sections(rule, limits), width) + _example(rule)
+        return _page(f"{rule.id}: {rule.question}", _sections(rule, limits), width) + _example(rule)
     term = find_term(name)
     if term is None:
         close = difflib.get_close_matches(name, [*(rule.id for rule in RULES), _VERDICT, *words()], n=1, cutoff=0.5)
@@ -114,7 +114,7 @@ def _sections(rule: Rule, limits: Mapping[str, float] | None) -> Iterator[tuple[
     yield "What", rule.what
     yield "Why", rule.why
     yield "How to fix", rule.fix
-    yield "Does not apply when", rule.unless
+    yield "Does not apply when", rule.exceptions
     yield "How it is measured", rule.measured
     yield "More", rule.link
     share = _limit(rule, limits)

@@ -10,23 +10,22 @@ from analyze.guard import Guard, present
 from analyze.metrics import (
     DeviceTime,
     Measures,
+    blocking_calls,
     fusion,
     idle,
     launches,
     memory_section,
     modules,
+    op_categories,
     ops_section,
     overlap,
     precision,
-    purpose,
-    recording,
     roofline,
-    stalls,
     steps,
-    trust,
     work,
 )
 from analyze.metrics.lead import Lead
+from analyze.metrics.quality import recorded_run, trust
 from analyze.ranks.alone import alone_section
 from analyze.report import advice
 from analyze.trace import Trace
@@ -60,16 +59,16 @@ def _sections(
         yield "trust", lambda: trust.section(m.trust) if m.trust is not None else None
         yield "findings", lambda: advice.section(diagnosis)
     if recorded is not None:
-        yield "recording", lambda: recording.section(recorded)
+        yield "recording", lambda: recorded_run.section(recorded)
     if device is None:
         yield "ops", lambda: ops_section.section(m.host, None, brief=True)
         yield "memory", lambda: _memory(m)
         return
     yield "devices", lambda: _devices(m) if len(m.devices) > 1 else None
-    yield "work", lambda: work.section(m.categories, m.kernels, purpose.blocks(m.purpose))
+    yield "work", lambda: work.section(m.categories, m.kernels, op_categories.blocks(m.purpose))
     yield "idle", lambda: idle.section(m.devices, m.gaps, has_ops=trace.ops.height > 0)
     yield "launches", lambda: launches.section(m.launches, device.window_ns)
-    yield "stalls", lambda: stalls.section(m.stalls)
+    yield "stalls", lambda: blocking_calls.section(m.stalls)
     yield "overlap", lambda: overlap.section(m.overlaps[m.devices.index(device)], device)
     yield "collectives", lambda: alone_section(trace, device)
     yield "steps", lambda: _with_lead(steps.section(m.steps), m.lead)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyze.blocks import Page, Section
-from analyze.notes import Notice, NotMeasured
+from analyze.notices import Notice, NotMeasured
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import quoted_path
 from analyze.report.plain import contract, frame, plain

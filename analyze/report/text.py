@@ -22,7 +22,7 @@ from analyze.units import (
 )
 
 _Report = TypeVar("_Report")
-NONE = "–"
+EMPTY = "–"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FOLDED_TENTHS = 0.5  # parts of less than 0.05 % share one line in text
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -114,11 +114,11 @@ def cells(column: Column, values: Sequence[Cell]) -> list[str]:
     """The cells of a column as text: one unit for all, `–` where there is no value."""
     match column.kind:
         case Kind.TEXT | Kind.CODE | Kind.FIGURE:
-            return [NONE if value is None else printable(str(value)) for value in values]
+            return [EMPTY if value is None else printable(str(value)) for value in values]
         case Kind.COUNT:
-            return [NONE if value is None else f"{value:,}" for value in values]
+            return [EMPTY if value is None else f"{value:,}" for value in values]
         case Kind.SHARE:
-            return [NONE if value is None else percent(float(value)) for value in values]
+            return [EMPTY if value is None else percent(float(value)) for value in values]
         case Kind.BAR:
             return [str(value or 0.0) for value in values]
         case Kind.TIME | Kind.MEMORY:
@@ -128,7 +128,7 @@ def cells(column: Column, values: Sequence[Cell]) -> list[str]:
 def _amounts(values: Sequence[Cell], units: Sequence[Unit]) -> list[str]:
     known = [int(value) for value in values if value is not None]
     unit, decimals = column_scale(known, units)
-    return [NONE if value is None else _amount(int(value), unit, decimals) for value in values]
+    return [EMPTY if value is None else _amount(int(value), unit, decimals) for value in values]
 
 
 def _amount(value: int, unit: Unit, decimals: int) -> str:

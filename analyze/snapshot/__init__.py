@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyze.late import late_names
+from analyze.lazy import lazy_names
 
 if TYPE_CHECKING:
     from analyze.snapshot.compare import DeviceComparison, Difference, compare_devices
@@ -49,4 +49,4 @@ _LATE = {  # whether a file is a snapshot is told without the rest
     "measure_snapshot": "analyze.snapshot.device",
     "recorded_beside": "analyze.snapshot.outside",
 }
-__getattr__ = late_names(__name__, _LATE)
+__getattr__ = lazy_names(__name__, _LATE)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.snapshot.composition import BEFORE_OLDEST, BEFORE_RECORDING, Composition, compose
 from analyze.snapshot.fragments import PoolState, measure_fragments, measure_pools
 from analyze.snapshot.growth import Growth, measure_growth

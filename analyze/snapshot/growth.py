@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyze.notes import NotMeasured
+from analyze.notices import NotMeasured
 from analyze.snapshot.ranges import Range, find_steps
 from analyze.snapshot.replay import NEVER, Replay
 from analyze.snapshot.stacks import Stacks

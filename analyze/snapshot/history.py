@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.snapshot.outside import Recorded
 from analyze.snapshot.replay import NEVER, Replay
 from analyze.snapshot.tables import Events, Snapshot

@@ -8,7 +8,7 @@ from analyze.timeline.host import Host, spans
 from analyze.timeline.intervals import Intervals, complement, depth_ns, intersect, join, subtract, union
 from analyze.timeline.replay import Change, Replay, Run
 from analyze.timeline.schedule import Schedule, build_schedule
-from analyze.timeline.selection import Selection, Wish, launched_within, select
+from analyze.timeline.selection import Scope, Selection, launched_within, select
 
 __all__ = [
     "CLASSES",
@@ -21,8 +21,8 @@ __all__ = [
     "Replay",
     "Run",
     "Schedule",
+    "Scope",
     "Selection",
-    "Wish",
     "around_through_autograd",
     "build_schedule",
     "complement",

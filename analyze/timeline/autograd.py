@@ -7,10 +7,11 @@ import re
 import numpy as np
 import polars as pl
 
-from analyze.timeline.calls import NONE, OP, CallTree
+from analyze.timeline.calls import OP, CallTree
 from analyze.timeline.host import spans
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, matching
+from analyze.trace.nesting import NO_ROW
 
 _KEY = ("process", "pid", "sequence", "operation")
 _BACKWARD = re.compile(r"backwards?\d*$")
@@ -44,11 +45,11 @@ def around_through_autograd(trace: Trace, tree: CallTree) -> Int64:
     pairs = backward.join(forward, on=_KEY, how="inner", nulls_equal=True)
     # Strictly earlier: so that who climbs from call to call always arrives.
     pairs = pairs.filter((ended <= pl.col("start_ns")) & (start < pl.col("start_ns")))
-    origin = np.full(len(tree), NONE, dtype=np.int64)
+    origin = np.full(len(tree), NO_ROW, dtype=np.int64)
     origin[tree.survivor[pairs["call"].to_numpy()]] = tree.survivor[pairs["call_right"].to_numpy()]
-    outer = np.append(tree.nearest(origin != NONE), NONE)[tree.caller]
-    inside = (outer != NONE) & (origin[outer] == origin)  # the engine's call and the node in it say the same
-    around: Int64 = np.where((origin != NONE) & ~inside, origin, tree.caller)
+    outer = np.append(tree.nearest(origin != NO_ROW), NO_ROW)[tree.caller]
+    inside = (outer != NO_ROW) & (origin[outer] == origin)  # the engine's call and the node in it say the same
+    around: Int64 = np.where((origin != NO_ROW) & ~inside, origin, tree.caller)
     return around
 
 
@@ -71,7 +72,7 @@ def _numbered(trace: Trace, tree: CallTree) -> pl.DataFrame:
     columns = ("start_ns", "dur_ns", "thread", "sequence", "forward_thread")
     name = pl.col("name").cast(pl.String).fill_null("")
     ops = trace.ops.select(*columns, name=name, call=pl.Series(tree.of_rows(OP, trace.ops.height), dtype=pl.Int64))
-    ops = ops.filter((pl.col("call") != NONE) & (pl.col("sequence") >= 0))
+    ops = ops.filter((pl.col("call") != NO_ROW) & (pl.col("sequence") >= 0))
     who = trace.threads.select("thread", "process", "pid")
     names = ops["name"].unique()
     operations = pl.Series("operation", [_operation(name) for name in names], dtype=pl.String)

@@ -11,8 +11,8 @@ import polars as pl
 
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, matching
+from analyze.trace.nesting import NO_ROW
 
-NONE = -1
 OP, RANGE, API, FRAME = range(4)
 KINDS = ("op", "range", "api", "frame")
 _STEP = "ProfilerStep#"
@@ -31,7 +31,7 @@ class CallTree:
     Attributes:
         calls: `start_ns`, `end_ns`, `thread`, `name` (steps as `ProfilerStep*`), `kind` (index into `KINDS`), `row`
             (in the table of its kind).
-        parent: the call around each one, `NONE` at the top.
+        parent: the call around each one, `NO_ROW` at the top.
     """
 
     calls: pl.DataFrame
@@ -80,17 +80,17 @@ class CallTree:
 
     @cached_property
     def caller(self) -> Int64:
-        """The call around each one with repeated calls merged, `NONE` at the top."""
+        """The call around each one with repeated calls merged, `NO_ROW` at the top."""
         above = self.parent[self.survivor] if len(self) else self.parent
-        return np.where(above >= 0, self.survivor[np.maximum(above, 0)], NONE) if len(self) else above
+        return np.where(above >= 0, self.survivor[np.maximum(above, 0)], NO_ROW) if len(self) else above
 
     @cached_property
     def owner(self) -> Int64:
-        """The innermost op or range at or around each call, `NONE` without one."""
+        """The innermost op or range at or around each call, `NO_ROW` without one."""
         return self.nearest((self.kind == OP) | (self.kind == RANGE))
 
     def nearest(self, wanted: npt.NDArray[np.bool_], around: Int64 | None = None) -> Int64:
-        """The innermost wanted call at or around each one, `NONE` without one.
+        """The innermost wanted call at or around each one, `NO_ROW` without one.
 
         Args:
             wanted: which calls to look for.
@@ -108,9 +108,9 @@ class CallTree:
             ),
             top,
         )
-        up[up == NONE] = top
+        up[up == NO_ROW] = top
         found = _settle(up)[:n]
-        return np.where(found == top, NONE, found)
+        return np.where(found == top, NO_ROW, found)
 
     def children_sum(self, amount: Int64) -> Int64:
         """Per call the sum over the calls directly inside it, of those that count."""
@@ -145,13 +145,13 @@ class CallTree:
         return depth[:n]
 
     def of_rows(self, kind: int, rows: int) -> Int64:
-        """The call of each row of a table, `NONE` for rows without times.
+        """The call of each row of a table, `NO_ROW` for rows without times.
 
         Args:
             kind: index into `KINDS`.
             rows: how many rows the table has.
         """
-        found = np.full(rows, NONE, dtype=np.int64)
+        found = np.full(rows, NO_ROW, dtype=np.int64)
         mine = np.flatnonzero(self.kind == kind)
         found[self.calls["row"].to_numpy()[mine]] = mine
         return found
@@ -183,10 +183,10 @@ def _parents(thread: Int64, start_ns: Int64, end_ns: Int64) -> Int64:
     What a call skips on its way out, every later call that skips it would skip too: so it may take over its jumps.
     """
     n = len(thread)
-    parent = np.arange(NONE, n - 1, dtype=np.int64)
+    parent = np.arange(NO_ROW, n - 1, dtype=np.int64)
     if n == 0:
         return parent
-    parent[np.flatnonzero(np.diff(thread, prepend=thread[0] - 1))] = NONE
+    parent[np.flatnonzero(np.diff(thread, prepend=thread[0] - 1))] = NO_ROW
 
     def outside(calls: Int64) -> Int64:
         calls = calls[parent[calls] >= 0]

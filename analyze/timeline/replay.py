@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from analyze.timeline.intervals import NOTHING, Int64, Intervals, join
-from analyze.timeline.schedule import NONE, Bool, Schedule
+from analyze.timeline.schedule import Bool, Schedule
+from analyze.trace.nesting import NO_ROW
 
 _NEVER = -(2**60)
 
@@ -82,7 +83,7 @@ class Replay:
     def _anchors(self) -> Int64:
         """The calls that begin a chain or waited for an activity."""
         calls = self.schedule.calls
-        return np.flatnonzero((calls.before == NONE) | (calls.awaited != NONE))
+        return np.flatnonzero((calls.before == NO_ROW) | (calls.awaited != NO_ROW))
 
     @cached_property
     def _anchor(self) -> Int64:
@@ -94,19 +95,23 @@ class Replay:
         """Anchors and activities in order of recorded time; anchors come before activities."""
         calls, work = self.schedule.calls, self.schedule.work
         time = np.concatenate((calls.time_ns[self._anchors], work.start_ns))
-        launching = (calls.blocking[self._anchors] == NONE).astype(np.int64)
+        launching = (calls.blocking[self._anchors] == NO_ROW).astype(np.int64)
         kind = np.concatenate((launching, np.full(len(work), 2)))
         return np.lexsort((np.arange(len(time)), kind, time))
 
     @cached_property
     def _sources(self) -> list[list[int]]:
-        """Per node, in order, the up to three nodes that it follows, `NONE` for none."""
+        """Per node, in order, the up to three nodes that it follows, `NO_ROW` for none."""
         calls, work, order = self.schedule.calls, self.schedule.work, self._order
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         activity, call = place[len(self._anchors) :], place[self._anchor]
-        host = (_of(call, calls.before, NONE), _of(activity, calls.awaited, NONE), np.full(len(calls), NONE))
-        device = (_of(activity, work.before, NONE), _of(call, work.launch, NONE), _of(activity, work.across, NONE))
+        host = (_of(call, calls.before, NO_ROW), _of(activity, calls.awaited, NO_ROW), np.full(len(calls), NO_ROW))
+        device = (
+            _of(activity, work.before, NO_ROW),
+            _of(call, work.launch, NO_ROW),
+            _of(activity, work.across, NO_ROW),
+        )
         pairs = zip(host, device, strict=True)
         return [np.concatenate((a[self._anchors], b))[order].tolist() for a, b in pairs]
 
@@ -139,15 +144,15 @@ class Replay:
         if change.at_once:
             hit = np.flatnonzero(np.isin(calls.blocking, list(change.at_once)))
             lasted = calls.time_ns[hit] - calls.idle_to_ns[hit]
-            awaited[hit] = NONE
+            awaited[hit] = NO_ROW
             rest[hit] = np.minimum(lasted, [change.at_once[row] for row in calls.blocking[hit].tolist()])
         own = between + np.maximum(rest, 0)
         steps = own.copy()
         steps[self._anchors] = 0
         reached = np.cumsum(steps)
         since = reached - reached[self._anchors][self._anchor]
-        origin = np.where(calls.before == NONE, calls.idle_from_ns, _of(since, calls.before, 0))
-        after = _of(dur, awaited, _NEVER) + np.where(awaited == NONE, 0, rest)
+        origin = np.where(calls.before == NO_ROW, calls.idle_from_ns, _of(since, calls.before, 0))
+        after = _of(dur, awaited, _NEVER) + np.where(awaited == NO_ROW, 0, rest)
         at = self._anchors
         return ((origin + own)[at], after[at], np.full(len(at), _NEVER)), since
 
@@ -159,12 +164,12 @@ class Replay:
         unexplained = work.unexplained_ns if explained_only else np.zeros_like(work.unexplained_ns)
         gap = _least(work.gap_ns - np.where(work.by_launch, 0, unexplained), change.gaps)
         latency = self._latency(change) - np.where(work.by_launch, unexplained, 0)
-        alone = (work.before == NONE) & (work.launch == NONE)
-        follows = _of(dur, work.before, _NEVER) + np.where(work.before == NONE, 0, gap)
+        alone = (work.before == NO_ROW) & (work.launch == NO_ROW)
+        follows = _of(dur, work.before, _NEVER) + np.where(work.before == NO_ROW, 0, gap)
         return (
             np.where(alone, work.start_ns, follows),
-            np.where(work.launch == NONE, _NEVER, latency + _of(since, work.launch, 0)),
-            _of(dur, work.across, _NEVER) + np.where(work.across == NONE, 0, work.across_ns),
+            np.where(work.launch == NO_ROW, _NEVER, latency + _of(since, work.launch, 0)),
+            _of(dur, work.across, _NEVER) + np.where(work.across == NO_ROW, 0, work.across_ns),
         )
 
     def _latency(self, change: Change) -> Int64:

@@ -13,9 +13,9 @@ from analyze.timeline.host import Host
 from analyze.timeline.intervals import Int64
 from analyze.timeline.threads import group_threads
 from analyze.trace import Trace
+from analyze.trace.nesting import NO_ROW
 
 Bool = npt.NDArray[np.bool_]
-NONE = -1
 _FEW = 10  # samples: below it a file does not tell its own typical delays
 _KERNEL_GAP_NS, _COPY_GAP_NS, _LATENCY_NS = 1_500, 3_000, 6_000  # then these, as on NVIDIA and AMD GPUs of 2017 to 2024
 _TOUCH_NS = 100  # instants closer than this are one: no conclusion may rest on less
@@ -30,14 +30,14 @@ class Calls:
 
     Attributes:
         time_ns: start of a launch call, end of a blocking one.
-        before: the call before it on its chain of threads, `NONE` for the first.
+        before: the call before it on its chain of threads, `NO_ROW` for the first.
         idle_from_ns: where the host's own time before it begins: the call before, for the first one of a chain the
             first call or activity of the file.
         idle_to_ns: where that ends: the call's start.
         rest_ns: what a blocking call lasts beyond the end of what it waited for, negative where the record of a copy
             ends after its call; 0 for launch calls.
-        awaited: the activity whose end a blocking call waited for, `NONE` for launch calls and where nothing ran.
-        blocking: row of `Host.waits`, `NONE` for launch calls.
+        awaited: the activity whose end a blocking call waited for, `NO_ROW` for launch calls and where nothing ran.
+        blocking: row of `Host.waits`, `NO_ROW` for launch calls.
         chain: which group of threads it is on.
     """
 
@@ -61,11 +61,11 @@ class Work:
     Attributes:
         start_ns: starts.
         dur_ns: durations.
-        before: the activity before it on its stream, `NONE` for the first.
+        before: the activity before it on its stream, `NO_ROW` for the first.
         gap_ns: what must lie between that one's end and its start; negative where the device overlaps them.
-        launch: its launch call, `NONE` where unknown, under skew, and for all but the first activity of a graph.
+        launch: its launch call, `NO_ROW` where unknown, under skew, and for all but the first activity of a graph.
         latency_ns: what must lie between that call's start and its start.
-        across: the activity of another stream that it waited for, `NONE` without one.
+        across: the activity of another stream that it waited for, `NO_ROW` without one.
         across_ns: what must lie between that one's end and its start.
         unexplained_ns: how long it stood still for a reason that the file does not hold; part of `gap_ns`.
         by_launch: its delay is part of `latency_ns` instead: the launch, not the stream, was what came last.
@@ -137,17 +137,17 @@ def _calls(rows: pl.DataFrame, blocking: pl.DataFrame, threads: dict[int, int]) 
     kind = np.repeat((_LAUNCH, _BLOCK_END), (n, m))
     order = np.lexsort((kind, time, chain))
     time, begin, chain = time[order], begin[order], chain[order]
-    before = np.where(np.diff(chain, prepend=-1) == 0, np.arange(n + m) - 1, NONE)
+    before = np.where(np.diff(chain, prepend=-1) == 0, np.arange(n + m) - 1, NO_ROW)
     first_ns = np.concatenate((rows["start_ns"].to_numpy(), begin)).min(initial=2**62)
-    idle_from = np.where(before == NONE, first_ns, time[before])
-    awaited, rest = np.full(n + m, NONE), np.zeros(n + m, np.int64)
+    idle_from = np.where(before == NO_ROW, first_ns, time[before])
+    awaited, rest = np.full(n + m, NO_ROW), np.zeros(n + m, np.int64)
     blocked = kind[order] == _BLOCK_END
     found, rests = _awaited(rows, blocking)
-    row = np.where(blocked, order - n, NONE)
+    row = np.where(blocked, order - n, NO_ROW)
     awaited[blocked], rest[blocked] = found[row[blocked]], rests[row[blocked]]
     begin = np.maximum(begin, idle_from)
     rest = np.minimum(rest, time - begin)
-    launch = np.full(rows.height, NONE)
+    launch = np.full(rows.height, NO_ROW)
     launch[launches["at"].to_numpy()[order[~blocked]]] = np.flatnonzero(~blocked)
     return Calls(time, before, idle_from, begin, rest, awaited, row, chain), launch
 
@@ -166,7 +166,7 @@ def _awaited(rows: pl.DataFrame, blocking: pl.DataFrame) -> tuple[Int64, Int64]:
     begin = blocking["start_ns"].to_numpy()
     end = begin + blocking["dur_ns"].to_numpy()
     at = np.searchsorted(ends[by_end], end + _TOUCH_NS, side="right") - 1
-    found = np.full(len(begin), NONE)
+    found = np.full(len(begin), NO_ROW)
     rest = end - begin
     copies = blocking["copy"].to_list()
     for i, last in enumerate(at.tolist()):
@@ -186,35 +186,35 @@ def _work(rows: pl.DataFrame, launch: Int64, calls: Calls) -> tuple[Work, int, i
     start, dur = rows["start_ns"].to_numpy(), rows["dur_ns"].to_numpy()
     end = start + dur
     before = _before_on_stream(rows)
-    free = np.where(before == NONE, start, end[before])
-    called = np.where(launch == NONE, start, calls.time_ns[launch] if len(calls) else start)
+    free = np.where(before == NO_ROW, start, end[before])
+    called = np.where(launch == NO_ROW, start, calls.time_ns[launch] if len(calls) else start)
     returned = rows["launch_end_ns"].fill_null(2**62).to_numpy()
-    queued = (before != NONE) & (returned <= free + _TOUCH_NS)
-    met_idle = (launch != NONE) & (free <= called + _TOUCH_NS) & (before != NONE)
+    queued = (before != NO_ROW) & (returned <= free + _TOUCH_NS)
+    met_idle = (launch != NO_ROW) & (free <= called + _TOUCH_NS) & (before != NO_ROW)
     gap_usual, between_kernels = _usual_gaps(rows, start - free, queued, before)
     latency_typical = _typical(start - called, met_idle, _LATENCY_NS)
     gap = np.minimum(start - free, gap_usual)
     latency = np.minimum(start - called, latency_typical)
-    known = (before != NONE) | (launch != NONE)
+    known = (before != NO_ROW) | (launch != NO_ROW)
     expected = np.maximum(
-        np.where(before == NONE, -(2**62), free + gap), np.where(launch == NONE, -(2**62), called + latency)
+        np.where(before == NO_ROW, -(2**62), free + gap), np.where(launch == NO_ROW, -(2**62), called + latency)
     )
     late = np.where(known, start - expected, 0)
-    since = np.where(before == NONE, expected, np.maximum(expected, free))
+    since = np.where(before == NO_ROW, expected, np.maximum(expected, free))
     has_returned = returned < start + _TOUCH_NS
     since = np.where(has_returned, np.maximum(since, returned), since)  # what ended earlier held nothing up
     across = _ended_meanwhile(rows, end, np.where(late > 0, since, start), start)
-    across_ns = np.where(across == NONE, 0, start - end[across])
-    alone = (late > 0) & (across == NONE)
+    across_ns = np.where(across == NO_ROW, 0, start - end[across])
+    alone = (late > 0) & (across == NO_ROW)
     slow = ~_is(rows, "memcpy") & (start - free > _SLOW_CALL_NS)
     ready = _launch_ready(start, returned, called + latency_typical, slow=slow)
-    by_launch = alone & (launch != NONE) & ((before == NONE) | (ready > free + gap + _TOUCH_NS))
+    by_launch = alone & (launch != NO_ROW) & ((before == NO_ROW) | (ready > free + gap + _TOUCH_NS))
     latency = np.where(by_launch, start - called, latency)
     by_stream = alone & ~by_launch
     gap = np.where(by_stream, start - free, gap)
     # How long an activity stood still after its launch had returned, on a stream that was free.
-    delay = start - np.where(before == NONE, returned, np.maximum(returned, free))
-    unexplained = np.where(by_stream & (launch != NONE) & has_returned, late, 0)
+    delay = start - np.where(before == NO_ROW, returned, np.maximum(returned, free))
+    unexplained = np.where(by_stream & (launch != NO_ROW) & has_returned, late, 0)
     inside = start > rows.select(pl.col("start_ns").min().over("process", "device")).to_series().to_numpy()
     unexplained = np.where(by_launch & inside & (delay > _LONG_DELAY_NS), delay, unexplained)
     call_end = np.minimum(returned, start)
@@ -266,20 +266,20 @@ def _typical(delay: Int64, samples: Bool, default: int) -> int:
 
 
 def _before_on_stream(rows: pl.DataFrame) -> Int64:
-    """Per activity the one before it on its stream that ends last, `NONE` for the first."""
+    """Per activity the one before it on its stream that ends last, `NO_ROW` for the first."""
     stream = rows.select("process", "device", "stream").with_row_index("at")
     before = stream.select(pl.col("at").cast(pl.Int64).shift().over("process", "device", "stream"))["at"]
-    return before.fill_null(NONE).to_numpy()
+    return before.fill_null(NO_ROW).to_numpy()
 
 
 def _ended_meanwhile(rows: pl.DataFrame, end: Int64, after_ns: Int64, start: Int64) -> Int64:
-    """Per activity the one of another stream of its device that that ended last between both, `NONE` without one."""
-    found = np.full(len(start), NONE)
+    """Per activity the one of another stream of its device that that ended last between both, `NO_ROW` without one."""
+    found = np.full(len(start), NO_ROW)
     place = rows.select(
-        pl.format("{} {}", pl.col("device").fill_null(NONE), pl.col("process").cast(pl.String).fill_null(""))
+        pl.format("{} {}", pl.col("device").fill_null(NO_ROW), pl.col("process").cast(pl.String).fill_null(""))
     )
     device = place.to_series().cast(pl.Categorical).to_physical().to_numpy()
-    stream = rows["stream"].fill_null(NONE).to_numpy()
+    stream = rows["stream"].fill_null(NO_ROW).to_numpy()
     for one in np.unique(device):
         mine = np.flatnonzero(device == one)
         if len(np.unique(stream[mine])) == 1:

@@ -17,7 +17,7 @@ _LISTED = 8
 
 
 @dataclass(frozen=True)
-class Wish:
+class Scope:
     """What the user asked for.
 
     Attributes:
@@ -57,7 +57,7 @@ class Selection:
         return self.host_start_ns, self.host_end_ns
 
 
-def select(trace: Trace, wish: Wish) -> Selection:
+def select(trace: Trace, wish: Scope) -> Selection:
     """The selection for a wish.
 
     Raises:

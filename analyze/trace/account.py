@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace.classes import COUNTER_RANGES
-from analyze.trace.part import Part
 from analyze.trace.rest import MOST_LISTS, Rest
 from analyze.trace.sorting import WAITS
+from analyze.trace.stretch import Part
 from analyze.units import plural
 
 _LISTED = 3

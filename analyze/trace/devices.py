@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace.programs import Programs
 from analyze.units import plural
 

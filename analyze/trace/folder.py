@@ -11,7 +11,7 @@ from pathlib import Path
 
 from analyze.errors import NotATraceError
 from analyze.inert import printable
-from analyze.trace.kinds import RECORD_HINT
+from analyze.trace.foreign_formats import RECORD_HINT
 from analyze.trace.unpack import GZIP_MAGIC
 
 _LISTED = 8

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from analyze.errors import NotATraceError
-from analyze.trace.kinds import MEMORY_HINT, MEMORY_TIMELINE, RECORD_HINT, SAMPLE_BYTES, Kind
+from analyze.trace.foreign_formats import MEMORY_HINT, MEMORY_TIMELINE, RECORD_HINT, SAMPLE_BYTES, Kind
 
 PROFILER_HINT = "Supported are traces of torch.profiler (Kineto), PyTorch 1.8 and newer. " + RECORD_HINT
 _HATCHET = Kind("a profile of Triton Proton (hatchet: sums per kernel, no times)")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Int64 = npt.NDArray[np.int64]
-NONE = -1
+NO_ROW = -1  # the number of no row
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Nesting:
 
     @cached_property
     def parent(self) -> Int64:
-        """Position of the enclosing interval of each, `NONE` at the top.
+        """Position of the enclosing interval of each, `NO_ROW` at the top.
 
         The parent of i is the largest j < i on its thread with end_j > start_i: what a stack would give. All k in
         (parent_i, i) end at or before start_i, so i may take over the jump of its current candidate.
         """
         n = len(self.order)
-        parent = np.arange(NONE, n - 1, dtype=np.int64)
+        parent = np.arange(NO_ROW, n - 1, dtype=np.int64)
         if n == 0:
             return parent
-        parent[np.flatnonzero(np.diff(self.thread, prepend=self.thread[0] - 1))] = NONE
+        parent[np.flatnonzero(np.diff(self.thread, prepend=self.thread[0] - 1))] = NO_ROW
         active = np.flatnonzero(parent >= 0)
         active = active[self.end_ns[parent[active]] <= self.start_ns[active]]
         while active.size:
@@ -62,21 +62,21 @@ class Nesting:
             time_ns: instants.
 
         Returns:
-            Positions in the arrays that the nesting was made from, `NONE` where there is none.
+            Positions in the arrays that the nesting was made from, `NO_ROW` where there is none.
         """
-        found = np.full(len(time_ns), NONE, dtype=np.int64)
+        found = np.full(len(time_ns), NO_ROW, dtype=np.int64)
         if not len(self.order):
             return found
         for one in np.unique(thread):
             low, high = np.searchsorted(self.thread, [one, one + 1])
             mine = np.flatnonzero(thread == one)
             at = np.searchsorted(self.start_ns[low:high], time_ns[mine], side="right") + low - 1
-            at[at < low] = NONE
+            at[at < low] = NO_ROW
             climbing = np.flatnonzero(at >= 0)
             climbing = climbing[self.end_ns[at[climbing]] < time_ns[mine[climbing]]]
             while climbing.size:
                 at[climbing] = self.parent[at[climbing]]
                 climbing = climbing[at[climbing] >= 0]
                 climbing = climbing[self.end_ns[at[climbing]] < time_ns[mine[climbing]]]
-            found[mine] = np.where(at >= 0, self.order[at], NONE)
+            found[mine] = np.where(at >= 0, self.order[at], NO_ROW)
         return found

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import msgspec
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace.clock import NULL
 from analyze.units import plural
 

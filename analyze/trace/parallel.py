@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from analyze.trace import wire
-from analyze.trace.part import Part, read_part
 from analyze.trace.pieces import Layout, find_separator, split
 from analyze.trace.source import Source
 from analyze.trace.stream import is_stream
+from analyze.trace.stretch import Part, read_part
 from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC
 
 BYTES_PER_JOB = 1 << 27  # below it a process costs more to start than it saves

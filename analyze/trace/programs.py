@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from analyze import schema
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.units import plural
 
 Int64 = npt.NDArray[np.int64]

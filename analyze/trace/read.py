@@ -12,17 +12,17 @@ from pathlib import Path
 
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace.account import FURTHER, Account, account_for, further_lists, row_notices
 from analyze.trace.devices import place_on_devices
 from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
-from analyze.trace.part import Part, lists_before, read_part, too_damaged
 from analyze.trace.pieces import Layout, split
 from analyze.trace.programs import Programs, separate
 from analyze.trace.rest import Rest
 from analyze.trace.source import Source
 from analyze.trace.steps import steps_are_ranges
+from analyze.trace.stretch import Part, lists_before, read_part, too_damaged
 from analyze.trace.writers import Writer, name_writer
 from analyze.units import plural
 

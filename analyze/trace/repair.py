@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.units import duration, plural
 
 OVERRUN_NS = 1_000_000  # kernels of one stream overlap by microseconds at most (programmatic dependent launch)

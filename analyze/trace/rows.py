@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from analyze.trace.nesting import NONE, Nesting
+from analyze.trace.nesting import NO_ROW, Nesting
 
 
 def timed_rows(frame: pl.DataFrame) -> pl.DataFrame:
@@ -41,11 +41,11 @@ class Timed:
     def innermost(self, thread: pl.Series, time_ns: pl.Series) -> pl.Series:
         """The row that is innermost around each instant on its thread; null where none is."""
         known = time_ns.is_not_null().to_numpy()
-        rows = np.full(len(time_ns), NONE, dtype=np.int64)
+        rows = np.full(len(time_ns), NO_ROW, dtype=np.int64)
         threads = thread.fill_null(0).cast(pl.Int64).to_numpy()
         rows[known] = self.nest.innermost(threads[known], time_ns.fill_null(0).to_numpy()[known])
         found = pl.Series(rows)
-        return found.set(found == NONE, None)
+        return found.set(found == NO_ROW, None)
 
     def names(self, thread: pl.Series, time_ns: pl.Series) -> pl.Series:
         """Name of the innermost row around each instant; null where none is."""

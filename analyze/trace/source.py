@@ -11,7 +11,7 @@ from typing import BinaryIO
 from analyze.errors import UnreadableError
 from analyze.trace.folder import refuse_folder
 from analyze.trace.foreign import refuse_document
-from analyze.trace.kinds import refuse_other_kind, refuse_url
+from analyze.trace.foreign_formats import refuse_other_kind, refuse_url
 from analyze.trace.stream import STDIN, is_stream, name_of, open_input
 from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC, unpack
 

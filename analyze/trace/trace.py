@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace.link import collect_launches, link_activities
 from analyze.trace.metadata import Metadata
 from analyze.trace.read import Recording, Tell, read

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from analyze.errors import NotATraceError, UnreadableError
-from analyze.trace.kinds import RECORD_HINT, refuse_archive
+from analyze.trace.foreign_formats import RECORD_HINT, refuse_archive
 
 BLOCK_BYTES = 1 << 20
 GZIP_MAGIC, ZSTD_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"

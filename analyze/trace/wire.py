@@ -11,10 +11,10 @@ import msgspec
 from analyze.trace.codes import Codes, Texts
 from analyze.trace.decode import Damage
 from analyze.trace.odd import Odd
-from analyze.trace.part import Part
 from analyze.trace.programs import Announcement
 from analyze.trace.rest import Rest
 from analyze.trace.sorting import COUNTERS, Counts
+from analyze.trace.stretch import Part
 
 _LENGTH_BYTES = 8
 

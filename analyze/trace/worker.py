@@ -6,8 +6,8 @@ import sys
 
 from analyze.trace import wire
 from analyze.trace.parallel import stretch_blocks
-from analyze.trace.part import read_part
 from analyze.trace.pieces import Layout, cut
+from analyze.trace.stretch import read_part
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ import polars as pl
 from analyze.errors import NotATraceError
 from analyze.trace.classes import COUNTER_RANGES, LEGACY_PID
 from analyze.trace.foreign import PROFILER_HINT, name_other_writer, refuse_other_writer
-from analyze.trace.kinds import RECORD_HINT
-from analyze.trace.part import Part
+from analyze.trace.foreign_formats import RECORD_HINT
 from analyze.trace.sorting import WAITS
+from analyze.trace.stretch import Part
 
 
 class Writer(Enum):

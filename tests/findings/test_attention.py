@@ -51,12 +51,12 @@ def test_what_keeps_fused_kernels_out(
     assert silent not in finding.change
     assert "F.scaled_dot_product_attention" not in finding.change
     given = f"{NAMES[element]}, head size {head}, {'with' if mask else 'without'} a mask."
-    assert finding.seen.endswith(f"100.0% of it runs in aten::_scaled_dot_product_attention_math: {given}")
+    assert finding.observed.endswith(f"100.0% of it runs in aten::_scaled_dot_product_attention_math: {given}")
 
 
 def test_without_recorded_shapes_nothing_is_said_about_them(tmp_path: Path) -> None:
     finding = found(judged(attention("float", 64, mask=True, recorded=False), tmp_path))["unfused-attention"]
-    assert finding.seen.endswith("what it was given is not recorded (record_shapes=True).")
+    assert finding.observed.endswith("what it was given is not recorded (record_shapes=True).")
     assert finding.change.startswith("no sdpa_kernel(SDPBackend.MATH) around it")
 
 

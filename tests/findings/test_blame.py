@@ -40,7 +40,7 @@ def test_loading_on_another_thread_is_not_counted(tmp_path: Path) -> None:
         builder.annotation("DataLoader worker", start + 5, 990, tid=777)
         builder.run(GEMM, (start + 100, 5), (start + 110, 700))
     finding = found(judged(builder, tmp_path))["input-wait"]
-    assert finding.seen.startswith("DataLoader work on the launching thread: 600 µs.")
+    assert finding.observed.startswith("DataLoader work on the launching thread: 600 µs.")
     assert saved_us(finding) == pytest.approx(9 * 60)
 
 
@@ -124,7 +124,7 @@ def test_fp32_products_are_sent_where_the_gpu_is_faster(
 ) -> None:
     (one,) = (f for f in products(gpu, GEMM, tmp_path).findings if f.id.startswith("fp32"))
     assert (one.id, one.title) == ("fp32-gemm", "FP32 GEMMs leave tensor cores idle")
-    assert one.seen.startswith("20 GEMM kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
+    assert one.observed.startswith("20 GEMM kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
     assert one.change.startswith(gemm)
     (other,) = (f for f in products(gpu, CONVOLUTION, tmp_path).findings if f.id.startswith("fp32"))
     assert (other.id, other.title) == ("fp32-convolution", "FP32 convolutions leave tensor cores idle")
@@ -148,10 +148,10 @@ def test_a_chip_without_tensor_cores_is_told_of_half_precision_only(tmp_path: Pa
     p100 = ("Tesla P100-PCIE-16GB", 56, 16)
     finding = found(products(p100, GEMM, tmp_path))["fp32-gemm"]
     assert finding.title == "GEMMs run in fp32; fp16 is faster"
-    assert "9.3 TFLOP/s in fp32, 18.7 in fp16" in finding.seen
+    assert "9.3 TFLOP/s in fp32, 18.7 in fp16" in finding.observed
     assert finding.change == "autocast to float16, in training with a GradScaler"
     assert saved_us(finding) == pytest.approx(20 * (400 - 400 * 9.3 / 18.7), abs=1)
-    texts = " ".join((finding.title, finding.seen, finding.why, finding.change, finding.unless)).lower()
+    texts = " ".join((finding.title, finding.observed, finding.why, finding.change, finding.exceptions)).lower()
     assert not any(word in texts for word in ("tf32", "bf16", "bfloat16", "tensor"))
     convolutions = products(p100, CONVOLUTION, tmp_path)
     assert not any(finding.id.startswith("fp32") for finding in convolutions.findings)
@@ -178,7 +178,7 @@ def test_a_gpu_without_figures_is_judged_by_its_kind(
     if finding and change:
         assert finding.saving is None
         assert finding.change.startswith(change)
-        assert finding.seen.endswith("is not stated: the GPU is not in gpus.toml.")
+        assert finding.observed.endswith("is not stated: the GPU is not in gpus.toml.")
 
 
 @pytest.mark.parametrize("name", ["", "NVIDIA Unheard Of"])
@@ -204,8 +204,8 @@ def test_three_convolutions_and_three_gemms_a_step(shared: Path) -> None:
     diagnosis = build_report(Trace.load(shared / "cases/20-kernel-95-percent/host.88.pt.trace.json")).diagnosis
     assert [finding.id for finding in diagnosis.findings[:2]] == ["fp32-gemm", "fp32-convolution"]
     for finding, noun in zip(diagnosis.findings, ("GEMM", "convolution"), strict=False):
-        assert finding.seen.startswith(f"9 {noun} kernels in fp32 on CUDA cores: 57.6 ms, 50.0% of activity time.")
-        assert "35.6 TFLOP/s in fp32, 71 in bf16" in finding.seen
+        assert finding.observed.startswith(f"9 {noun} kernels in fp32 on CUDA cores: 57.6 ms, 50.0% of activity time.")
+        assert "35.6 TFLOP/s in fp32, 71 in bf16" in finding.observed
         assert finding.change == "autocast to bfloat16 or float16"
         assert saved_us(finding) == pytest.approx(57_555 * (1 - 35.6 / 71), abs=1)
 
@@ -216,7 +216,7 @@ def test_a_p100_in_a_container(shared: Path) -> None:
     (finding,) = (f for f in report.diagnosis.findings if f.id.startswith("fp32"))
     assert saved_us(finding) == pytest.approx(58_740 * (1 - 9.3 / 18.7), abs=1)
     assert report.verdict.id == "compute-bound"
-    advice = " ".join(f"{f.title} {f.seen} {f.why} {f.change} {f.unless}" for f in report.diagnosis.findings).lower()
+    advice = " ".join(f"{f.title} {f.observed} {f.why} {f.change} {f.exceptions}" for f in report.diagnosis.findings).lower()
     assert not any(word in advice for word in ("tf32", "bf16", "bfloat16", "tensor core"))
 
 

@@ -144,7 +144,7 @@ def test_waits_for_workers(shrinking: bool, reported: str, tmp_path: Path) -> No
     assert "on the launching thread" not in finding.title
     assert ("persistent_workers=True)" in finding.change) is shrinking
     if shrinking:
-        assert "1 wait over ten times the median takes 40.0 ms of it" in finding.seen
+        assert "1 wait over ten times the median takes 40.0 ms of it" in finding.observed
 
 
 @pytest.mark.parametrize(("tid", "time", "named"), [(4203, 3_000, True), (4203, 2_000, False), (4127, 3_000, False)])
@@ -157,7 +157,7 @@ def test_pinned_memory_allocated_in_waits(tid: int, time: int, named: bool, tmp_
         builder.run(GEMM, (now + 5_020, 5), (now + 5_030, 2_500))
     finding = found(judged(builder, tmp_path))["input-wait"]
     assert ("pinned" in finding.title) is named
-    assert ("calls cudaHostAlloc 4 times: 12.0 ms" in finding.seen) is named
+    assert ("calls cudaHostAlloc 4 times: 12.0 ms" in finding.observed) is named
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analyze.findings.eager import all_compiled, fusing_change, launch_change
-from analyze.metrics.dispatch import Dispatch
+from analyze.metrics.whatif.dispatch import Dispatch
 from analyze.report import build_report
 from analyze.trace import Trace
 from tests.builder import TraceBuilder

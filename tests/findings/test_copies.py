@@ -25,7 +25,7 @@ def test_copies_that_nothing_hides(case: str, least_us: int, most_us: int, pin: 
     assert finding.id == "exposed-copies"
     assert least_us <= saved_us(finding) <= most_us
     assert ("pin_memory" in finding.change) is pin
-    assert ("could hide 6.00 ms" in finding.seen) is not pin
+    assert ("could hide 6.00 ms" in finding.observed) is not pin
 
 
 @pytest.mark.parametrize(("before", "saved"), [(500, 500), (2_000, 1_300), (0, 0)])

@@ -19,7 +19,7 @@ def test_first_use_counts_host_time_once_and_only_in_the_window(tmp_path: Path) 
     builder.op("aten::mm", 5_100, 3_150).run(GEMM, (5_200, 3_000), (8_205, 100)).overhead(LOADING, 5_300, 2_800)
     finding = found(judged(builder, tmp_path))["warm-up"]
     assert finding.title == "Warm-up is in the window: cudaLaunchKernel"
-    assert finding.seen == (
+    assert finding.observed == (
         "1 call of first use (module loads, compilation, memory from the driver): 3.00 ms of host time, "
         "3.00 ms of it in cudaLaunchKernel inside aten::mm."
     )
@@ -30,8 +30,8 @@ def test_a_module_load_outside_calls_is_counted(tmp_path: Path) -> None:
     builder.op("aten::mm", 100, 3_100).run(GEMM, (3_100, 5), (3_110, 100))
     finding = found(judged(builder, tmp_path))["warm-up"]
     assert finding.title == "Warm-up is in the window: Runtime Triggered Module Loading"
-    assert "1 call of first use" in finding.seen
-    assert "2.80 ms of host time" in finding.seen
+    assert "1 call of first use" in finding.observed
+    assert "2.80 ms of host time" in finding.observed
 
 
 def chain(launch: int) -> TraceBuilder:
@@ -59,7 +59,7 @@ def test_launches_are_late_by_the_idle_time_that_they_end(tmp_path: Path) -> Non
     for at in range(0, 400, 100):
         builder.op("aten::mm", at, 95).run(GEMM, (at, 5), (at + 10, 10))
     finding = found(judged(builder, tmp_path))["launch-bound"]
-    assert finding.seen.endswith("4 launches come 67.5 µs late on average, for work that takes 10.0 µs.")
+    assert finding.observed.endswith("4 launches come 67.5 µs late on average, for work that takes 10.0 µs.")
 
 
 @pytest.mark.parametrize(("second", "free"), [(64, "84.0 µs"), (76, None)])
@@ -72,10 +72,10 @@ def test_what_computation_could_still_hide(second: int, free: str | None, tmp_pa
     )
     builder.op("aten::mm", 30, 10).run(GEMM, (32, 5), (230, second))
     finding = found(judged(builder, tmp_path))["exposed-communication"]
-    assert ("no more can be hidden" in finding.seen) is (free is not None)
+    assert ("no more can be hidden" in finding.observed) is (free is not None)
     assert finding.change.startswith("exchange less" if free else "start them during the backward")
     if free:
-        assert f"Computation without a collective beside it takes {free}: no more" in finding.seen
+        assert f"Computation without a collective beside it takes {free}: no more" in finding.observed
 
 
 @pytest.mark.parametrize(("later", "level"), [(890, "medium"), (910, "low")])

@@ -48,7 +48,7 @@ def test_how_much_faster_batches_would_have_to_come(tmp_path: Path) -> None:
     """4 of 5 steps of 1,000 us idle for 600 of them: batches for 400 us of work have to come 2.5 times as fast."""
     finding = found(judged(steps((600,) * 5), tmp_path))["loader-starved"]
     assert finding.title == "The loader starves 4 of 5 steps"
-    assert "2.40 ms, 60.0% of these steps. Batches would have to come 2.5 times as fast." in finding.seen
+    assert "2.40 ms, 60.0% of these steps. Batches would have to come 2.5 times as fast." in finding.observed
     assert finding.change.startswith("2.5 times the workers")
     assert finding.saving is None, "input-wait has it"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analyze.findings import Diagnosis
-from analyze.metrics.savings import Savings
+from analyze.metrics.whatif.savings import Savings
 from analyze.report import build_report
 from analyze.report.report import Report
 from analyze.trace import Trace

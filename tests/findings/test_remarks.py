@@ -37,8 +37,8 @@ def test_small_batch(measures: Measures, batch: int | None, kernel_ns: int) -> N
     symptoms = replace(measures.symptoms, kernel_ns=kernel_ns, underfilled_ns=kernel_ns)
     found = replace(measures, symptoms=symptoms, recorded=read_recorded({"batch_size": batch}))
     finding = remark(found, "small-batch")
-    assert "100.0% of kernel time" in finding.seen
-    assert ("at batch size" in finding.seen) is (batch is not None)
+    assert "100.0% of kernel time" in finding.observed
+    assert ("at batch size" in finding.observed) is (batch is not None)
 
 
 @pytest.mark.parametrize("total", [1, 2**40])
@@ -86,7 +86,7 @@ def test_profiler_stretch(measures: Measures) -> None:
 def test_products_on_a_gpu_whose_peaks_are_not_known(measures: Measures, rule: str, cost: str) -> None:
     audit = replace(measures.precision, asked="tf32")
     finding = remark(replace(measures, precision=audit), rule, costs=(cost,))
-    assert "is not stated" in finding.seen
+    assert "is not stated" in finding.observed
     assert finding.severity == "medium"
 
 
@@ -95,5 +95,5 @@ def test_products_on_a_gpu_whose_peaks_are_not_known(measures: Measures, rule: s
 def test_misaligned_gemm(measures: Measures, count: int, sizes: tuple[int, ...]) -> None:
     worst = Unaligned("aten::mm", "[[7,30522],[30522,8]]" * 50, sizes, count, HUGE)
     found = remark(replace(measures, alignment=Alignment(count, HUGE, 1.0, (worst,))), "misaligned-gemm")
-    assert ("not multiples of 8" in found.seen) is bool(sizes)
+    assert ("not multiples of 8" in found.observed) is bool(sizes)
     assert found.change.startswith("pad ")

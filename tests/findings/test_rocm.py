@@ -26,7 +26,7 @@ OF_CUDA = re.compile(
 
 def texts(finding: Finding) -> str:
     basis = finding.saving.basis if finding.saving else ""
-    return " ".join((finding.title, finding.seen, finding.why, finding.change, finding.unless, finding.link, basis))
+    return " ".join((finding.title, finding.observed, finding.why, finding.change, finding.exceptions, finding.link, basis))
 
 
 def on(name: str, made: Case) -> Case:
@@ -47,7 +47,7 @@ def test_no_finding_on_an_amd_gpu_speaks_of_cuda(measures: Measures, rule: Rule)
 
 def test_the_words_of_every_rule_have_a_translation() -> None:
     for rule in RULES:
-        for text in (rule.what, rule.why, rule.fix, rule.unless, rule.measured):
+        for text in (rule.what, rule.why, rule.fix, rule.exceptions, rule.measured):
             assert not OF_CUDA.search(translate(text)), (rule.id, text)
 
 

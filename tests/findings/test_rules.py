@@ -14,10 +14,10 @@ from analyze.findings.diagnose import diagnose
 from analyze.findings.rule import Case, severity
 from analyze.metrics import Measures, measure
 from analyze.metrics.memory import MemoryUse
-from analyze.metrics.savings import BUILDERS, ShrunkGap
-from analyze.metrics.scenario import Place, Scenario
+from analyze.metrics.whatif.savings import BUILDERS, ShrunkGap
+from analyze.metrics.whatif.scenario import Place, Scenario
 from analyze.settings import Definitions
-from analyze.timeline import Change, Wish
+from analyze.timeline import Change, Scope
 from analyze.trace import Trace
 from analyze.trace.recorded import read_recorded
 from tests.builder import TraceBuilder
@@ -59,7 +59,7 @@ def measures(tmp_path_factory: pytest.TempPathFactory) -> Measures:
     """Of a trace with one kernel; the device is given a window of a second, half of it idle."""
     path = tmp_path_factory.mktemp("rules") / "trace.json"
     builder = TraceBuilder().op("aten::mul", 0, 9).api("cudaLaunchKernel", 1, 5, correlation=1)
-    found = measure(Trace.load(builder.kernel("k", 10, 5, correlation=1).write(path)), Definitions(), Wish())
+    found = measure(Trace.load(builder.kernel("k", 10, 5, correlation=1).write(path)), Definitions(), Scope())
     (device,) = found.devices
     wide = replace(device, window_ns=WINDOW, idle_ns=WINDOW // 2, busy_ns=WINDOW // 2)
     parts = {**device.idle, "host_other_ns": WINDOW // 2}
@@ -90,7 +90,7 @@ def test_the_tuple_holds_every_file_and_every_what_if_is_used() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_every_rule_is_documented(rule: Rule) -> None:
-    assert rule.asks.endswith("?")
+    assert rule.question.endswith("?")
     for field in SENTENCES:
         text = getattr(rule, field)
         assert text[0].isupper() or text[0] == "`"
@@ -98,7 +98,7 @@ def test_every_rule_is_documented(rule: Rule) -> None:
         assert all(len(sentence.split()) <= 30 for sentence in text.split(". ")), (field, text)
     assert rule.fix
     assert rule.link.startswith(("https://docs.pytorch.org/", "https://docs.nvidia.com/"))
-    assert (rule.tell is None) != (rule.check is None)
+    assert (rule.finding is None) != (rule.check is None)
     assert "could try" not in rule.fix
 
 

@@ -12,7 +12,7 @@ from analyze.metrics.alignment import Alignment, odd_sizes
 from analyze.metrics.shapes import read_inputs
 from analyze.report import build_report
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -31,7 +31,7 @@ def traced(folder: Path, *names: str, gpu: str = "NVIDIA H100 80GB HBM3") -> Tra
 
 
 def alignment(trace: Trace) -> Alignment:
-    return measure(trace, Definitions(), Wish()).alignment
+    return measure(trace, Definitions(), Scope()).alignment
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_sizes_are_named_and_no_saving_is(tmp_path: Path) -> None:
     finding = next(f for f in diagnosis.findings if f.id == "misaligned-gemm")
     assert isinstance(finding, Finding)
     assert (finding.saving, finding.severity) == (None, "medium")
-    assert finding.seen == (
+    assert finding.observed == (
         "2 half-precision GEMM kernels for unaligned operands: 20.0 µs, 66.7% of activity time. "
         "Most of it multiplies sizes that are not multiples of 8: 5,185."
     )

@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analyze.metrics.callers import chains
 from analyze.timeline import CallTree
-from analyze.timeline.calls import FRAME, NONE, OP, RANGE
+from analyze.timeline.callers import chains
+from analyze.timeline.calls import FRAME, OP, RANGE
 from analyze.trace import Trace
+from analyze.trace.nesting import NO_ROW
 from tests.builder import TraceBuilder
 
 
 def walked(tree: CallTree, call: int) -> tuple[str, ...]:
     """The slow and obvious way."""
     names, found = tree.calls["name"].cast(str).to_list(), []
-    while call != NONE:
+    while call != NO_ROW:
         is_module = tree.kind[call] == FRAME and names[call].startswith("nn.Module: ")
         if tree.counted[call] and (tree.kind[call] in (OP, RANGE) or is_module):
             found.append(re.sub(r"_\d+$", "", names[call]) if is_module else names[call])
@@ -31,7 +32,7 @@ def walked(tree: CallTree, call: int) -> tuple[str, ...]:
 def same_as_walked(trace: Trace) -> int:
     tree = CallTree.of(trace)
     owners = np.unique(tree.owner)
-    calls = owners[owners != NONE]
+    calls = owners[owners != NO_ROW]
     found = chains(tree, calls, tree.caller)
     assert [found.names[n] for n in found.number] == [walked(tree, call) for call in calls.tolist()]
     assert len(set(found.names)) == len(found.names)

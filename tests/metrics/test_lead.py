@@ -15,7 +15,7 @@ from analyze.metrics import Measures, measure
 from analyze.metrics.lead import Lead
 from analyze.report import build_report, render
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -106,7 +106,7 @@ def test_doubtful_records_speak_of_nothing(report_of: Made) -> None:
 @pytest.fixture(scope="module")
 def measures(tmp_path_factory: pytest.TempPathFactory) -> Measures:
     path = preprocessing().write(tmp_path_factory.mktemp("lead") / "trace.json")
-    return measure(Trace.load(path), Definitions(), Wish())
+    return measure(Trace.load(path), Definitions(), Scope())
 
 
 def lead(window: int, *, row: int = 1_000, lone: bool = True) -> Lead:

@@ -13,7 +13,7 @@ from analyze.metrics import measure
 from analyze.metrics.memory import Memory
 from analyze.report import build_report, render
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -42,8 +42,8 @@ def event(
     b.row("cpu_instant_event", "[memory]", at, 7 if ph == "X" else None, ph=ph, **args)
 
 
-def memory_of(trace: Trace, wish: Wish | None = None) -> Memory:
-    return measure(trace, Definitions(), wish or Wish()).memory
+def memory_of(trace: Trace, wish: Scope | None = None) -> Memory:
+    return measure(trace, Definitions(), wish or Scope()).memory
 
 
 def scene(ph: str = "i") -> TraceBuilder:
@@ -146,7 +146,7 @@ def test_a_total_of_the_host_below_the_size_starts_at_nothing(load: Load) -> Non
 
 
 def test_a_selection_takes_its_own_time(load: Load) -> None:
-    (use,) = memory_of(load(scene()), Wish(steps=(2, 3))).devices
+    (use,) = memory_of(load(scene()), Scope(steps=(2, 3))).devices
     assert (use.events, use.start_bytes, use.peak_bytes) == (3, 130 * MIB, 170 * MIB)
 
 
@@ -184,7 +184,7 @@ def test_torch_agrees(tmp_path: Path, python_export: bool) -> None:
         pytest.skip("this torch has one exporter only")
     rows = [row["args"] for row in json.loads(path.read_text())["traceEvents"] if row["name"] == "[memory]"]
     trace = Trace.load(path)
-    measures = measure(trace, Definitions(), Wish())
+    measures = measure(trace, Definitions(), Scope())
     (use,) = measures.memory.devices
     assert use.peak_bytes == max(row["Total Allocated"] for row in rows)
     assert use.end_bytes == rows[-1]["Total Allocated"]

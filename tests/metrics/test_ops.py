@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from analyze.metrics.attribution import attribute
 from analyze.metrics.ops import HostSide, OpsView, measure_host
 from analyze.timeline import CallTree
+from analyze.timeline.attribution import attribute
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 

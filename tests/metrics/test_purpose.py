@@ -11,7 +11,7 @@ import pytest
 from analyze.metrics import Measures, measure
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 
@@ -21,7 +21,7 @@ ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor
 
 
 def measured(trace: Trace) -> Measures:
-    return measure(trace, Definitions(), Wish())
+    return measure(trace, Definitions(), Scope())
 
 
 def unfused_attention() -> TraceBuilder:

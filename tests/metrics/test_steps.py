@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from analyze.compare import compare, subject_of
+from analyze.compare import comparable_of, compare
 from analyze.compare.gates import judge_gate, parse_gate
 from analyze.metrics import Step, step_times
 from analyze.metrics.steps import host_pace, spread_text
 from analyze.report import build_report
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from tests.builder import HOST, TraceBuilder
 
@@ -184,7 +184,7 @@ def test_the_pause_of_one_step(shared: Path) -> None:
 def test_a_report_of_before_has_no_step_time_to_compare(tmp_path: Path) -> None:
     """Its figure was the host's pace: a gate on it could pass where the device became slower."""
     report = build_report(Trace.load(ahead().write(tmp_path / "trace.json")))
-    this = subject_of(report)
+    this = comparable_of(report)
     old = replace(this, steps=tuple(replace(step, time_ns=None) for step in this.steps))
     assert old.metric("step_time") is None
     gate = judge_gate(parse_gate("step_time +5%"), this, old, compare(old, this, top=5))
@@ -198,4 +198,4 @@ def test_a_report_of_before_has_no_step_time_to_compare(tmp_path: Path) -> None:
 def test_a_range_has_no_steps(tmp_path: Path) -> None:
     trace = Trace.load(ahead().annotation("forward", 0, 150).write(tmp_path / "trace.json"))
     assert build_report(trace, range="forward").measures.steps == ()
-    assert Wish(None, "forward").range == "forward"
+    assert Scope(None, "forward").range == "forward"

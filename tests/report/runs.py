@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from analyze.compare import Subject, subject_of
+from analyze.compare import Comparable, comparable_of
 from analyze.report import Report, build_report
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
@@ -44,8 +44,8 @@ def report(builder: TraceBuilder, path: Path) -> Report:
     return build_report(Trace.load(builder.write(path)))
 
 
-def subject(builder: TraceBuilder, path: Path) -> Subject:
-    return subject_of(report(builder, path))
+def subject(builder: TraceBuilder, path: Path) -> Comparable:
+    return comparable_of(report(builder, path))
 
 
 def edited(made: Report, path: Path, **keys: Any) -> Path:

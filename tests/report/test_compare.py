@@ -15,11 +15,11 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from analyze.compare import Comparison, Subject, compare, labels_of, line_up, read_subject, subject_of
+from analyze.compare import Comparable, Comparison, comparable_of, compare, labels_of, line_up, read_comparable
 from analyze.compare.changes import find_changes
+from analyze.compare.comparable import Judged
 from analyze.compare.pair import SAME
 from analyze.compare.schemas import lineup_schema, pair_schema
-from analyze.compare.subject import Judged
 from analyze.compare.wording import change_text, ratio_text, side_by_side
 from analyze.errors import NotAReportError, NotComparableError
 from analyze.report import Report, build_report, render
@@ -105,7 +105,9 @@ def test_kernels_appear_vanish_and_change_precision(tmp_path: Path) -> None:
     assert "1 appeared (110 µs per step) and 1 vanished (410 µs per step)" in text
 
 
-def judged(one: Subject, found: tuple[str, ...], passed: tuple[str, ...], unmeasured: tuple[str, ...] = ()) -> Subject:
+def judged(
+    one: Comparable, found: tuple[str, ...], passed: tuple[str, ...], unmeasured: tuple[str, ...] = ()
+) -> Comparable:
     return replace(
         one,
         findings=tuple(Judged(i, "high", i) for i in found),
@@ -153,14 +155,14 @@ def test_a_report_compares_as_its_trace(tmp_path: Path) -> None:
         made = golden_report(path)
         stored = tmp_path / f"{i}.json"
         stored.write_text(render(made, "json"))
-        assert read_subject(stored) == subject_of(made)
+        assert read_comparable(stored) == comparable_of(made)
 
 
 def test_all_shared_traces_equal_themselves_and_mirror(shared: Path) -> None:
     """Compared with itself nothing differs; swapped, every change has the other sign and better is worse."""
     names = sorted(json.loads((shared / "traces" / "ledger.json").read_text()))
     assert len(names) > 20
-    subjects = [subject_of(build_report(Trace.load(shared / "traces" / name))) for name in names]
+    subjects = [comparable_of(build_report(Trace.load(shared / "traces" / name))) for name in names]
     for one in subjects:
         found = compare(one, one)
         assert found.changes.equal, one.name
@@ -216,7 +218,7 @@ def test_what_is_no_report(kind: str, tmp_path: Path) -> None:
     keys, said = BROKEN[kind]
     path = edited(report(run([400]), tmp_path / "t.json"), tmp_path / "r.json", **keys)
     with pytest.raises(NotAReportError, match=said) as caught:
-        read_subject(path)
+        read_comparable(path)
     assert caught.value.hint
 
 
@@ -225,12 +227,12 @@ def test_a_comparison_is_no_report_and_other_json_is_left_to_the_trace_reader(tm
     path = tmp_path / "c.json"
     path.write_text(render(compare(one, one), "json"))
     with pytest.raises(NotAReportError, match="is a comparison, not a report on one trace"):
-        read_subject(path)
+        read_comparable(path)
     for text in ("", "{}", "[1]", '{"a": 1', '{"tool": 5, "schema_version": "1.0"}', "{" * 100_000, "hello"):
         path.write_text(text)
-        assert read_subject(path) is None
-    assert read_subject(tmp_path / "t.json") is None, "a trace"
-    assert read_subject(tmp_path / "nothing.json") is None
+        assert read_comparable(path) is None
+    assert read_comparable(tmp_path / "t.json") is None, "a trace"
+    assert read_comparable(tmp_path / "nothing.json") is None
 
 
 def nasty(tmp_path: Path) -> Comparison:
@@ -308,7 +310,7 @@ def test_wording() -> None:
 
 def test_redaction_keeps_base_names(tmp_path: Path) -> None:
     made: Report = report(run([400, 410, 420], name="/home/secret/kernel.py"), tmp_path / "a.json")
-    found = redacted(compare(subject_of(made), subject(run([1, 2, 3]), tmp_path / "b.json")))
+    found = redacted(compare(comparable_of(made), subject(run([1, 2, 3]), tmp_path / "b.json")))
     for form in ("terminal", "md", "json"):
         assert "secret" not in render(found, form)
 
@@ -339,7 +341,7 @@ def test_a_hostile_report_is_refused_or_drawn(seed: int, tmp_path: Path) -> None
     """Whatever stands in a report, it is refused in one sentence or compared; nothing else is raised."""
     random = Random(seed)
     made = report(run([400, 410, 420]), tmp_path / "t.json")
-    good, text = subject_of(made), render(made, "json")
+    good, text = comparable_of(made), render(made, "json")
     ways = places({key: json.loads(text)[key] for key in READ})
     outcomes = {"refused": 0, "drawn": 0}
     for _ in range(150):
@@ -354,7 +356,7 @@ def test_a_hostile_report_is_refused_or_drawn(seed: int, tmp_path: Path) -> None
         path = tmp_path / "r.json"
         path.write_text(json.dumps(document))
         try:
-            found = read_subject(path)
+            found = read_comparable(path)
             for pair in ((good, found), (found, good)) if found else ():
                 for form in ("terminal", "md", "json"):
                     assert render(compare(*pair), form)

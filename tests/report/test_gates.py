@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from analyze.compare import Subject, compare
+from analyze.compare import Comparable, compare
+from analyze.compare.comparable import Judged
 from analyze.compare.gates import GateResult, judge_gate, parse_gate
 from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
-from analyze.compare.subject import Judged
 from analyze.errors import GateError
 from analyze.report import build_report, render
 from analyze.report.metric_names import METRICS
@@ -24,12 +24,12 @@ from tests.report.test_reports import NASTY
 
 
 @pytest.fixture
-def this(tmp_path: Path) -> Subject:
+def this(tmp_path: Path) -> Comparable:
     """Kernels of 400, 410, 420 us, walls of 1000: idle 1190 of 2420, step 1.00 ms, latency 8 us."""
     return subject(run([400, 410, 420]), tmp_path / "this.json")
 
 
-def said(expression: str, this: Subject, before: Subject | None = None) -> str:
+def said(expression: str, this: Comparable, before: Comparable | None = None) -> str:
     comparison = compare(before, this) if before else None
     return judge_gate(parse_gate(expression), this, before, comparison).line
 
@@ -51,11 +51,11 @@ def said(expression: str, this: Subject, before: Subject | None = None) -> str:
         ("memory_peak > 1 GiB", "✗ memory_peak > 1 GiB could not be judged: it was not measured"),
     ],
 )
-def test_limits(expression: str, line: str, this: Subject) -> None:
+def test_limits(expression: str, line: str, this: Comparable) -> None:
     assert said(expression, this) == line
 
 
-def test_a_limit_is_seen_on_its_side(this: Subject) -> None:
+def test_a_limit_is_seen_on_its_side(this: Comparable) -> None:
     """As many digits as it takes, never `0.492 > 0.492`."""
     one = replace(this, metrics={**this.metrics, "idle_share": Metric(0.49204, "share", "lower")})
     assert said("idle_share > 0.492", one) == "✗ idle_share 0.49204 > 0.492"
@@ -64,7 +64,7 @@ def test_a_limit_is_seen_on_its_side(this: Subject) -> None:
     assert said("idle_share > 10%", one).startswith("✓"), "10 % is 0.1 exactly"
 
 
-def worse(this: Subject, name: str, value: float | None) -> Subject:
+def worse(this: Comparable, name: str, value: float | None) -> Comparable:
     return replace(this, metrics={**this.metrics, name: replace(this.metrics[name], value=value)})
 
 
@@ -85,7 +85,7 @@ def worse(this: Subject, name: str, value: float | None) -> Subject:
         ("step_time +5%", None, "✗ step_time +5% could not be judged: it was not measured in this run"),
     ],
 )
-def test_changes(expression: str, value: float | None, line: str, this: Subject) -> None:
+def test_changes(expression: str, value: float | None, line: str, this: Comparable) -> None:
     gate = parse_gate(expression)
     assert judge_gate(gate, worse(this, gate.subject, value), this).line == line
 
@@ -103,7 +103,7 @@ def test_amounts_are_compared_per_step(tmp_path: Path) -> None:
     assert said("launches +5%", after, before) == "✓ launches unchanged, limit 5% worse (1 to 1 per step)"
 
 
-def test_findings(this: Subject) -> None:
+def test_findings(this: Comparable) -> None:
     one = replace(
         this,
         findings=(Judged("sync-stall", "medium", "loss.item() once a step"),),

@@ -16,7 +16,7 @@ import pyte
 import pytest
 from markdown_it import MarkdownIt
 
-from analyze.compare import compare, line_up, read_subject, subject_of
+from analyze.compare import comparable_of, compare, line_up, read_comparable
 from analyze.compare.gates import parse_gate
 from analyze.compare.judged import judged_report
 from analyze.compare.junit import render as junit
@@ -209,12 +209,12 @@ def test_of_a_stored_report(name: str, tmp_path: Path) -> None:
     changed["schema_version"] = f"1.{name}"
     stored = tmp_path / "report.json"
     stored.write_text(json.dumps(changed))
-    subject = read_subject(stored)
+    subject = read_comparable(stored)
     if "\ud800" in name:
         assert subject is None, "half a surrogate pair is no JSON, so the file is no report"
         return
     assert subject is not None
-    fresh = subject_of(sample_report())
+    fresh = comparable_of(sample_report())
     check_all(compare(subject, fresh))
     check_all(compare(fresh, subject))
     check_all(line_up([fresh, subject, subject], ["a", name[:8], "c"]))

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from analyze import schema
-from analyze.compare import compare, line_up, read_subject, subject_of
+from analyze.compare import comparable_of, compare, line_up, read_comparable
 from analyze.compare.gates import parse_gate
 from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
@@ -204,12 +204,12 @@ def test_no_secret_of_a_stored_report_is_in_any_output(secret: str, names: bool,
     for ledger in changed["step_ledgers"]:
         ledger["categories"][secret] = 5
     stored.write_text(json.dumps(changed))
-    subject = read_subject(stored)
+    subject = read_comparable(stored)
     assert subject is not None
     assert MARK in str(msgspec.to_builtins(subject)).lower()
     safe = redacted_subject(subject, Redaction(names=names))
     assert MARK not in str(msgspec.to_builtins(safe)).lower()
-    fresh = redacted_subject(subject_of(report), Redaction(names=names))
+    fresh = redacted_subject(comparable_of(report), Redaction(names=names))
     safe = replace(safe, definitions=fresh.definitions)  # with another definition they cannot be compared
     check(outputs(compare(safe, fresh)), secret)
     check(outputs(line_up([safe, fresh, fresh], ["a", "b", "c"])), secret)

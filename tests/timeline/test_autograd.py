@@ -14,9 +14,10 @@ import pytest
 
 from analyze.metrics import Measures, measure
 from analyze.settings import Definitions
-from analyze.timeline import CallTree, Wish, around_through_autograd
-from analyze.timeline.calls import NONE, OP
+from analyze.timeline import CallTree, Scope, around_through_autograd
+from analyze.timeline.calls import OP
 from analyze.trace import Trace
+from analyze.trace.nesting import NO_ROW
 from tests.builder import HOST, TraceBuilder
 from tests.oracles.plain_read import ns
 
@@ -52,7 +53,7 @@ def model() -> TraceBuilder:
 
 
 def measured(trace: Trace) -> Measures:
-    return measure(trace, Definitions(), Wish())
+    return measure(trace, Definitions(), Scope())
 
 
 def found(trace: Trace) -> dict[str, str]:
@@ -159,4 +160,4 @@ def test_on_torchs_own_trace(tmp_path: Path) -> None:
     assert engine["AddmmBackward0"] == "aten::addmm"
     assert engine["GeluBackward0"] == "aten::gelu"
     assert engine["NativeLayerNormBackward0"] == "aten::native_layer_norm"
-    assert NONE not in given
+    assert NO_ROW not in given

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analyze.metrics import DeviceTime, measure
 from analyze.settings import Definitions
-from analyze.timeline import IDLE_PARTS, Wish
+from analyze.timeline import IDLE_PARTS, Scope
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 from tests.oracles.ledger import Row, ledger
@@ -97,7 +97,7 @@ def build(rows: list[Row]) -> TraceBuilder:
 
 
 def devices(trace: Trace) -> dict[int, DeviceTime]:
-    return {d.id: d for d in measure(trace, Definitions(), Wish()).devices}
+    return {d.id: d for d in measure(trace, Definitions(), Scope()).devices}
 
 
 def assert_same(device: DeviceTime | None, rows: list[Row], number: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analyze import Trace, build_report
-from analyze.metrics.savings import BUILDERS
+from analyze.metrics.whatif.savings import BUILDERS
 from analyze.timeline import Host, build_schedule
 from tests.conftest import SHARED
 

@@ -22,7 +22,8 @@ def two_threads(node: str, beside: float, folder: Path) -> tuple[Trace, dict[str
 
 
 @pytest.mark.parametrize(
-    ("node", "beside", "one"), [("aten::mul", 20, True), ("aten::mul", 100, False), (NODE, 20, True), (NODE, 100, True)]
+    ("node", "beside", "one"),
+    [("aten::mul", 20, True), ("aten::mul", 100, False), (NODE, 20, True), (NODE, 100, True)],
 )
 def test_who_takes_turns(node: str, beside: float, one: bool, tmp_path: Path) -> None:
     """Side by side for more than 5 % of its time: independent, unless it is the engine's."""

@@ -18,7 +18,7 @@ import pytest
 from analyze.cli.main import cli, main
 from analyze.errors import GpuledgerError, NotATraceError, UnreadableError
 from analyze.trace import Trace
-from analyze.trace.kinds import tar_members
+from analyze.trace.foreign_formats import tar_members
 from tests.builder import TraceBuilder
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 
 from analyze.metrics import measure
 from analyze.settings import Definitions
-from analyze.timeline import Wish
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from analyze.trace.read import read
 
@@ -77,7 +77,7 @@ def test_the_original_merged_file(shared: Path) -> None:
     (path,) = shared.glob("cases/25-*/trace.json")
     trace = Trace.load(path)
     assert latencies(trace) == [LATENCY_NS] * 20
-    measures = measure(trace, Definitions(), Wish())
+    measures = measure(trace, Definitions(), Scope())
     (device,) = measures.devices
     assert (device.busy_ns, device.window_ns, device.unlinked) == (150_000, 480_000, 0)
     assert measures.launches.complete_share == 1.0
@@ -94,7 +94,7 @@ UNCLEAR = {
 def test_what_may_be_anybodys_is_linked_to_nobody_and_said(order: str, tmp_path: Path) -> None:
     trace = load(UNCLEAR[order], tmp_path)
     assert trace.activities["launch"].null_count() == 20
-    measures = measure(trace, Definitions(), Wish())
+    measures = measure(trace, Definitions(), Scope())
     said = {n.id: n.text for n in measures.notices}
     assert "two processes with the same ids" in said["repeated-ids"]
     assert "linked to no launch" in said["repeated-ids"]

@@ -17,22 +17,22 @@ def check(case: Case) -> Outcome:
     cost = case.cost(RULE)
     if isinstance(cost, Passed | Unmeasured):
         return cost
-    seen = (
+    observed = (
         f"{plural(cost.scenario.count, 'collective takes', 'collectives take')} longer than the same one in its "
         f"shortest step: {duration(cost.scenario.time_ns)} more in all. Another rank came later, or the transfer was "
         "slower."
     )
-    return case.finding(RULE, cost, "Collectives take longer in some steps", seen)
+    return case.finding(RULE, cost, "Collectives take longer in some steps", observed)
 
 
 RULE = Rule(
     id="collective-wait",
-    asks="Do collectives wait for other ranks?",
+    question="Do collectives wait for other ranks?",
     limit=0.01,
     what="The same collective takes longer in some steps than in others.",
     why="A collective ends when the last rank has come; the others wait inside the kernel, which looks busy.",
     fix="balance the ranks: compare their traces for the one that comes last",
-    unless="The network itself is shared and its speed varies.",
+    exceptions="The network itself is shared and its speed varies.",
     measured="Replay with every collective as short as the same launch in its shortest step.",
     link="https://docs.pytorch.org/docs/stable/notes/ddp.html",
     code_before="sampler = DistributedSampler(data)  # documents of any length",

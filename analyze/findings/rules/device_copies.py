@@ -10,14 +10,14 @@ from analyze.findings.words import culprit, last_part
 from analyze.units import duration, plural
 
 
-def tell(case: Case, cost: Cost) -> Finding:
+def finding(case: Case, cost: Cost) -> Finding:
     """What would be saved without them."""
     scenario = cost.scenario
     worst = next((place for place in scenario.places if place.where), scenario.places[0])
     each = duration(scenario.time_ns // max(scenario.count, 1))
     place = worst.where or worst.name
     many = plural(scenario.count, "copy", "copies")
-    seen = (
+    observed = (
         f"{many} inside the GPU's memory: {duration(scenario.time_ns)}, {each} on average. "
         f"{worst.count:,} of them by {place}."
     )
@@ -25,8 +25,8 @@ def tell(case: Case, cost: Cost) -> Finding:
     change = f"DistributedDataParallel(model, {', '.join(of_ddp)})" if of_ddp else ""
     if worst.where.startswith(_TRACED) and not (scenario.dispatch and scenario.dispatch.is_compiled):
         change = _INDUCTOR
-    finding = case.finding(RULE, cost, f"{many} inside the GPU: {culprit(last_part(place))}", seen, change=change)
-    return replace(finding, unless=_UNLESS_DDP) if of_ddp else finding
+    finding = case.finding(RULE, cost, f"{many} inside the GPU: {culprit(last_part(place))}", observed, change=change)
+    return replace(finding, exceptions=_UNLESS_DDP) if of_ddp else finding
 
 
 _TRACED = "CompiledFunction"  # of AOTAutograd, whose graphs other backends than Inductor run op by op
@@ -39,18 +39,18 @@ _UNLESS_DDP = "The program detaches gradients in place, or the ranks must share 
 
 RULE = Rule(
     id="device-copies",
-    asks="Do copies within the GPU's memory add up?",
+    question="Do copies within the GPU's memory add up?",
     limit=0.01,
     what="Tensors are copied from one place of the GPU's memory to another, often many small ones one by one.",
     why="Each copy reads and writes its bytes once more, and a small one costs a launch and a gap besides.",
     fix="write results where they are read (out=, views, one preallocated tensor), or copy many at once (torch.cat)",
-    unless="The copy changes what a kernel behind it needs, as contiguous() does for one that takes no strides.",
+    exceptions="The copy changes what a kernel behind it needs, as contiguous() does for one that takes no strides.",
     measured="Replay without these copies, the gaps before them and the host time of ops that launch nothing else.",
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     code_before="""\
 for i, row in enumerate(rows):
     result[i].copy_(row)""",
     code_after="torch.stack(rows, out=result)",
-    tell=tell,
+    finding=finding,
     costs=("copies-inside",),
 )

@@ -22,7 +22,7 @@ def check(case: Case) -> Outcome:
 
 def _finding(case: Case, cost: Cost) -> Finding:
     share = state_percents(window_states(case.device))["communication"]
-    seen = (
+    observed = (
         f"{plural(cost.scenario.count, 'collective')}: {duration(cost.scenario.time_ns)}. Of all communication, "
         f"{duration(case.device.exposed_communication_ns)}, {share} of the window, has no computation beside it."
     )
@@ -30,10 +30,10 @@ def _finding(case: Case, cost: Cost) -> Finding:
     change = (_IN_TRAINING if trains else _IN_INFERENCE).get(cost.scenario.kind, "")
     free_ns = _free_computation_ns(case)
     if free_ns < _HARDLY * case.device.exposed_communication_ns:
-        seen += f" Computation without a collective beside it takes {duration(free_ns)}: no more can be hidden."
+        observed += f" Computation without a collective beside it takes {duration(free_ns)}: no more can be hidden."
         change = _LESS if trains and cost.scenario.kind == "all_reduce" else change
-    finding = case.finding(RULE, cost, "Collectives are not hidden by computation", seen, change=change)
-    return finding if trains else replace(finding, unless=_ELSEWHERE)
+    finding = case.finding(RULE, cost, "Collectives are not hidden by computation", observed, change=change)
+    return finding if trains else replace(finding, exceptions=_ELSEWHERE)
 
 
 def _free_computation_ns(case: Case) -> int:
@@ -71,12 +71,12 @@ _ELSEWHERE = "The backward pass lies outside the recording: gradients can be exc
 
 RULE = Rule(
     id="exposed-communication",
-    asks="Is communication exposed?",
+    question="Is communication exposed?",
     limit=0.01,
     what="Collectives run while nothing is computed.",
     why="The device waits for the network; overlapped with computation the same transfer would cost nothing.",
     fix="launch them on a stream of their own, before the computation that does not need them",
-    unless="What is sent is needed at once, as in tensor parallelism.",
+    exceptions="What is sent is needed at once, as in tensor parallelism.",
     measured=(
         "Replay with collectives that take no time: an upper bound for hiding them all. Those that only wait are "
         "counted by collective-latency and collective-wait."

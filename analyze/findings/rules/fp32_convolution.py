@@ -20,12 +20,12 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="fp32-convolution",
-    asks="Do convolutions run in FP32 instead of on tensor cores?",
+    question="Do convolutions run in FP32 instead of on tensor cores?",
     limit=0.01,
     what="Convolutions run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
     why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",
     fix="torch.backends.cudnn.allow_tf32 = True, or autocast to half precision",
-    unless="The model needs full fp32 accuracy: check it. For few channels there may be no tensor-core kernel.",
+    exceptions="The model needs full fp32 accuracy: check it. For few channels there may be no tensor-core kernel.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
     code_before="torch.backends.cudnn.allow_tf32 = False",

@@ -20,12 +20,12 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="fp32-gemm",
-    asks="Do matrix multiplications run in FP32 instead of on tensor cores?",
+    question="Do matrix multiplications run in FP32 instead of on tensor cores?",
     limit=0.01,
     what="GEMMs run in fp32 without tensor cores, though the GPU computes faster in TF32 or half.",
     why="Tensor cores multiply up to sixteen times as fast as CUDA cores on the same chip.",
     fix='torch.set_float32_matmul_precision("high"), or autocast to half precision',
-    unless="The model needs full fp32 accuracy: check it. Small products are limited by memory or launches.",
+    exceptions="The model needs full fp32 accuracy: check it. Small products are limited by memory or launches.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
     code_before="output = model(batch)",

@@ -18,13 +18,13 @@ def check(case: Case) -> Outcome:
 def _finding(case: Case, cost: Cost) -> Finding:
     """What one pass per chain would save."""
     count = cost.scenario.count
-    seen = (
+    observed = (
         f"{plural(count, 'chain')} of memory-bound kernels between two heavy ones: "
         f"{duration(cost.scenario.time_ns)}. In a chain each kernel reads what the one before has just written."
     )
     dequantizes = any(re.match(_DEQUANTIZES, place.name) for place in cost.scenario.places)
     change = _IN_ONE_TYPE if dequantizes else fusing_change(RULE.fix, cost.scenario.dispatch)
-    return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", seen, change=change)
+    return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", observed, change=change)
 
 
 _DEQUANTIZES = r"(void )?kDequantizeBlockwise\b"
@@ -35,12 +35,12 @@ _IN_ONE_TYPE = (
 
 RULE = Rule(
     id="fusible-chain",
-    asks="Could memory-bound kernels be fused?",
+    question="Could memory-bound kernels be fused?",
     limit=0.01,
     what="Elementwise, normalization, copy and cast kernels follow one another on a stream.",
     why="Each of them reads and writes its tensors in memory; fused they would be read and written once.",
     fix="torch.compile(model)",
-    unless="A library kernel or a graph break separates them, or their shapes differ so that they cannot be one loop.",
+    exceptions="A library kernel or a graph break separates them, or their shapes differ so that they cannot be one loop.",
     measured=(
         "Replay with every chain as long as its longest kernel, a pass over its largest tensors: an upper bound. "
         "The host time of the ops that launched the others is gone too."

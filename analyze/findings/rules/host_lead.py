@@ -28,13 +28,13 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="host-lead",
-    asks="Does the step last about as long as its device work?",
+    question="Does the step last about as long as its device work?",
     limit=SPEAKS,
     of="host row of a lone step, by which it is longer than the window",
     what="The host works for a large part of the step before the first kernel, or after the last one.",
     why="The device has nothing to do meanwhile, and the ledger's window does not show it.",
     fix="prepare input beside the step before it; warm up before recording what happens once",
-    unless="It happens once, as start-up or compilation does, and start-up is not what is to be measured.",
+    exceptions="It happens once, as start-up or compilation does, and start-up is not what is to be measured.",
     measured=(
         "The step's host row against first activity start to last activity end. The place is the innermost range, op "
         "or Python frame that covers half of the rest; no saving is stated, since the window does not hold it."

@@ -8,13 +8,13 @@ from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit, in_steps, is_frame
 from analyze.metrics import Gap
-from analyze.metrics.scenario import Loading
+from analyze.metrics.whatif.scenario import Loading
 from analyze.units import duration, percent, plural
 
 _PARTS = ("host_data_loading_ns", "host_other_ns")
 
 
-def tell(case: Case, cost: Cost) -> Finding:
+def finding(case: Case, cost: Cost) -> Finding:
     """What would be saved if that work ran elsewhere."""
     loads = cost.scenario is case.measures.savings.scenario("input")
     if loads and cost.scenario.loading:
@@ -28,13 +28,13 @@ def tell(case: Case, cost: Cost) -> Finding:
     who = "DataLoader work" if loads else "Python"
     place = f", in {where}" if where else ""
     under = f" under {named[-1]}" if len(named) > 1 else ""
-    seen = (
+    observed = (
         f"{who} on the launching thread: {duration(cost.scenario.time_ns)}{place}{under}. "
         f"The GPU idles for {percent(case.share(case.device.idle['host_data_loading_ns']))} of the window inside "
         f"DataLoader work and for {percent(case.share(case.device.idle['host_other_ns']))} outside ops."
     )
     title = f"{who} on the launching thread{': ' + culprit(where) if where else ''}"
-    return case.finding(RULE, cost, title, seen, change="" if loads else _OPTIMIZER if _steps(where) else _ELSEWHERE)
+    return case.finding(RULE, cost, title, observed, change="" if loads else _OPTIMIZER if _steps(where) else _ELSEWHERE)
 
 
 def _steps(where: str) -> bool:
@@ -50,7 +50,7 @@ def _mostly(gap: Gap) -> str:
 def _workers(case: Case, cost: Cost, loading: Loading) -> Finding:
     """The thread waits for worker processes: what they do is not in the file, unless another thread pins memory."""
     waited = duration(cost.scenario.time_ns)
-    seen = (
+    observed = (
         f"The launching thread waits {plural(loading.waits, 'time')} for the DataLoader's workers: {waited}. The GPU "
         f"idles for {percent(case.share(case.device.idle['host_data_loading_ns']))} of the window meanwhile."
     )
@@ -58,18 +58,18 @@ def _workers(case: Case, cost: Cost, loading: Loading) -> Finding:
     if loading.pinning:
         calls = loading.pinning
         title, change, unless, link = "Input wait: another thread allocates pinned memory", _REUSE, _NEEDED, _PINNED
-        seen += (
+        observed += (
             f" In these waits {calls.where}, the loader's pin_memory thread by what it does, calls {calls.name} "
             f"{plural(calls.count, 'time')}: {duration(calls.time_ns)}. More workers would not shorten that."
         )
     elif loading.long:
         title, change = "DataLoader workers start late", _KEEP
-        seen += (
+        observed += (
             f" {plural(loading.long, 'wait')} over ten times the median {'takes' if loading.long == 1 else 'take'} "
             f"{duration(loading.long_ns)} of it, as where an epoch begins and starts its workers anew."
         )
-    finding = case.finding(RULE, cost, title, seen, change=change)
-    return replace(finding, unless=unless, link=link)
+    finding = case.finding(RULE, cost, title, observed, change=change)
+    return replace(finding, exceptions=unless, link=link)
 
 
 def _pause(case: Case, cost: Cost) -> Finding:
@@ -78,16 +78,16 @@ def _pause(case: Case, cost: Cost) -> Finding:
     rare = scenario.count == 1 or scenario.count < steps
     often = "once" if scenario.count == 1 else f"{scenario.count:,} times"
     where = in_steps(scenario.steps, steps)
-    seen = (
+    observed = (
         f"The launching thread pauses {often} for over 1 ms outside ops: {duration(scenario.time_ns)}{where}. What it "
         "does there is Python, or was not recorded: no Python frame and no range covers it."
     )
     if rare:
-        seen += " A pause of single steps can be Python's garbage collector."
+        observed += " A pause of single steps can be Python's garbage collector."
     title = f"{'One host pause' if scenario.count == 1 else f'{scenario.count:,} host pauses'} outside ops"
     title += where or ": Python, or unrecorded"
-    finding = case.finding(RULE, cost, title, seen, change=_LOOK if rare else _ELSEWHERE_UNKNOWN)
-    return replace(finding, unless=_OTHERS)
+    finding = case.finding(RULE, cost, title, observed, change=_LOOK if rare else _ELSEWHERE_UNKNOWN)
+    return replace(finding, exceptions=_OTHERS)
 
 
 _ELSEWHERE = "move that work to another thread or process, or launch the next step before it"
@@ -111,7 +111,7 @@ _PINNED = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-managemen
 
 RULE = Rule(
     id="input-wait",
-    asks="Does the GPU wait for input or for Python?",
+    question="Does the GPU wait for input or for Python?",
     limit=0.01,
     what=(
         "The thread that launches kernels also loads and prepares data, waits for the workers that do, or runs other "
@@ -119,7 +119,7 @@ RULE = Rule(
     ),
     why="It launches nothing meanwhile, and the device runs out of work.",
     fix="DataLoader(num_workers=4, persistent_workers=True)",
-    unless="The workers cannot keep up: n workers need at least 1/n of this time per step.",
+    exceptions="The workers cannot keep up: n workers need at least 1/n of this time per step.",
     measured=(
         "Replay with DataLoader work and pauses over 1 ms gone from the launching threads. A pause behind a wait that "
         "costs more by itself is counted with the wait."
@@ -127,7 +127,7 @@ RULE = Rule(
     link="https://docs.pytorch.org/docs/stable/data.html",
     code_before="loader = DataLoader(data)",
     code_after="loader = DataLoader(data, num_workers=4, persistent_workers=True)",
-    tell=tell,
+    finding=finding,
     idle=True,
     costs=("input", "python"),
     rivals=("waits", "explicit-waits", "allocations"),

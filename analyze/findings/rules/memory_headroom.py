@@ -18,19 +18,19 @@ def check(case: Case) -> Outcome:
     share = max(peaks) / total
     if share < case.limit(RULE):
         return Passed(RULE.id, f"{percent(share)} of the memory reserved at most")
-    seen = f"At most {memory(max(peaks))} of {memory(total)} are reserved, {percent(share)} of the device's memory."
-    return case.remark(RULE, f"GPU memory is {percent(share)} full", seen, "medium")
+    observed = f"At most {memory(max(peaks))} of {memory(total)} are reserved, {percent(share)} of the device's memory."
+    return case.remark(RULE, f"GPU memory is {percent(share)} full", observed, "medium")
 
 
 RULE = Rule(
     id="memory-headroom",
-    asks="Is the GPU's memory nearly full?",
+    question="Is the GPU's memory nearly full?",
     limit=0.90,
     of="device's memory, reserved at the peak",
     what="The caching allocator holds nearly all of the device's memory.",
     why="A slightly larger input then fails, or makes the allocator give memory back, which waits for the device.",
     fix="a smaller batch or activation checkpointing; record a memory snapshot",
-    unless="Sizes never change.",
+    exceptions="Sizes never change.",
     measured="Peak of reserved memory in the profiler's memory events against the device's total; a risk has no time.",
     link="https://docs.pytorch.org/docs/stable/torch_cuda_memory.html",
     code_before="hidden = block(hidden)",

@@ -21,17 +21,17 @@ def check(case: Case) -> Outcome:
     if found.share < case.limit(RULE):
         return Passed(RULE.id, f"{percent(found.share)} of activity time")
     worst = found.worst[0]
-    seen = (
+    observed = (
         f"{plural(found.count, 'half-precision GEMM kernel')} for unaligned operands: {duration(found.sum_ns)}, "
         f"{percent(found.share)} of activity time."
     )
     change = ""
     if worst.sizes:
         sizes = " and ".join(f"{size:,}" for size in worst.sizes)
-        seen += f" Most of it multiplies sizes that are not multiples of 8: {sizes}."
+        observed += f" Most of it multiplies sizes that are not multiples of 8: {sizes}."
         change = f"pad {sizes} to a multiple of 8 (the shapes are listed)"
     level: Severity = "medium" if found.share >= _MUCH else "low"
-    outcome = case.remark(RULE, "Half-precision GEMMs have unaligned sizes", seen, level, change=change)
+    outcome = case.remark(RULE, "Half-precision GEMMs have unaligned sizes", observed, level, change=change)
     return replace(outcome, evidence=_shapes(found))
 
 
@@ -56,13 +56,13 @@ def _shapes(found: Alignment) -> tuple[Table, ...]:
 
 RULE = Rule(
     id="misaligned-gemm",
-    asks="Are the sizes of half-precision GEMMs aligned?",
+    question="Are the sizes of half-precision GEMMs aligned?",
     limit=0.05,
     of="activity time, in half-precision GEMMs of unaligned operands",
     what="The library chose kernels that load one or two values at once (align1, align2) for half-precision GEMMs.",
     why="Such loads do not keep tensor cores fed, and the fastest kernels of the GPU cannot be chosen.",
     fix="pad sizes to multiples of 8, and let tensors and views begin at multiples of 16 bytes",
-    unless="The size cannot change; even then padding inside the op may pay.",
+    exceptions="The size cannot change; even then padding inside the op may pay.",
     measured="Time of these kernels by name; what aligned ones would take is not in the file, so no saving is stated.",
     link="https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
     code_before="nn.Linear(768, 50257)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from analyze.findings.finding import Outcome, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.findings.words import slower_products
-from analyze.metrics.scenario import NOTHING_FASTER
+from analyze.metrics.whatif.scenario import NOTHING_FASTER
 from analyze.units import duration, plural
 
 
@@ -16,9 +16,9 @@ def check(case: Case) -> Outcome:
         return Unmeasured(RULE.id, "the file does not say what precision was asked for (capture records it)")
     scenario = case.measures.savings.scenario(RULE.costs[0])
     if scenario and scenario.precision == NOTHING_FASTER:
-        seen = f"{plural(scenario.count, 'GEMM or convolution kernel')} ran without it: {duration(scenario.time_ns)}."
+        observed = f"{plural(scenario.count, 'GEMM or convolution kernel')} ran without it: {duration(scenario.time_ns)}."
         title = f"This GPU is no faster in {audit.asked}"
-        return case.remark(RULE, title, seen, "low", change="fp32, or fp16 where fp32-gemm names it")
+        return case.remark(RULE, title, observed, "low", change="fp32, or fp16 where fp32-gemm names it")
     title = f"Asked for {audit.asked}, products ran in another precision"
     what = f"slower than the {audit.asked} that was asked for"
     return slower_products(case, RULE, title, what, noun="GEMM or convolution")
@@ -26,12 +26,12 @@ def check(case: Case) -> Outcome:
 
 RULE = Rule(
     id="precision-not-used",
-    asks="Did the kernels run in the precision that was asked for?",
+    question="Did the kernels run in the precision that was asked for?",
     limit=0.01,
     what="The kernels' names say another precision than the run was made for.",
     why="A switch that did nothing costs accuracy decisions and saves no time.",
     fix="set both allow_tf32 switches; cast the whole model; sizes in multiples of 8",
-    unless="The rest is attention or fp32 by design, such as a loss.",
+    exceptions="The rest is attention or fp32 by design, such as a loss.",
     measured="Replay with these kernels shortened by the ratio of the GPU's dense peaks (gpus.toml): an upper bound.",
     link="https://docs.pytorch.org/docs/stable/notes/cuda.html",
     code_before="torch.backends.cuda.matmul.allow_tf32 = True",

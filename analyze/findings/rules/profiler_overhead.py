@@ -15,27 +15,27 @@ def check(case: Case) -> Outcome:
     stretch = recorded.stretch if recorded else None
     cost = case.cost(RULE)
     if not isinstance(cost, Passed | Unmeasured):
-        seen = (
+        observed = (
             f"The profiler's own rows take {duration(cost.scenario.time_ns)} of host time; the GPU idles for "
             f"{percent(case.share(case.device.idle['profiler_ns']))} of the window during them."
         )
-        return case.finding(RULE, cost, "The profiler's own work idles the GPU", seen)
+        return case.finding(RULE, cost, "The profiler's own work idles the GPU", observed)
     if stretch is not None and stretch - 1 >= _STRETCH:
-        seen = (
+        observed = (
             f"A profiled forward took {stretch:.2f} times as long as one without the profiler, by capture's own times."
         )
-        return case.remark(RULE, f"The profiler stretched the run {stretch:.2f}x", seen, "low")
+        return case.remark(RULE, f"The profiler stretched the run {stretch:.2f}x", observed, "low")
     return cost
 
 
 RULE = Rule(
     id="profiler-overhead",
-    asks="Does the profiler distort the run?",
+    question="Does the profiler distort the run?",
     limit=0.01,
     what="Recording slows the host: Python stacks, shapes and memory events each add to every op.",
     why="Idle time that the host causes is overstated in the trace; without the profiler it is shorter.",
     fix="record without stacks, shapes and memory; use capture's latency for totals",
-    unless="The device is busy all the time: then the host's delay is hidden.",
+    exceptions="The device is busy all the time: then the host's delay is hidden.",
     measured="Replay without the profiler's overhead rows; profiled against unprofiled time where capture has both.",
     link="https://docs.pytorch.org/docs/stable/profiler.html",
     code_before="profile(with_stack=True, record_shapes=True, profile_memory=True)",

@@ -20,8 +20,8 @@ def check(case: Case) -> Outcome:
         return Passed(RULE.id, f"{percent(share)} of kernel time has fewer blocks than multiprocessors")
     recorded = case.measures.recorded
     at = f" at batch size {recorded.batch_size:,}" if recorded and recorded.batch_size else ""
-    seen = f"{percent(share)} of kernel time runs in kernels with fewer blocks than the GPU has multiprocessors{at}."
-    return case.remark(RULE, "Kernels do not fill the GPU", seen, _level(case, share))
+    observed = f"{percent(share)} of kernel time runs in kernels with fewer blocks than the GPU has multiprocessors{at}."
+    return case.remark(RULE, "Kernels do not fill the GPU", observed, _level(case, share))
 
 
 def _level(case: Case, share: float) -> Severity:
@@ -33,13 +33,13 @@ def _level(case: Case, share: float) -> Severity:
 
 RULE = Rule(
     id="small-batch",
-    asks="Do kernels fill the GPU?",
+    question="Do kernels fill the GPU?",
     limit=0.50,
     of="kernel time, in kernels with fewer blocks than multiprocessors",
     what="Kernels launch fewer blocks than the device has multiprocessors.",
     why="The others stand empty, so a larger batch costs little more time.",
     fix="a larger batch; capture --batch-sweep finds where throughput stops growing",
-    unless="Latency of one sample is what counts, or streams run side by side.",
+    exceptions="Latency of one sample is what counts, or streams run side by side.",
     measured="Blocks of each grid against the device's multiprocessors; what a larger batch saves is not stated. "
     "Collectives, copies and kernels that choose their grid by the device (persistent, stream-K) do not count.",
     link="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

@@ -16,22 +16,22 @@ def check(case: Case) -> Outcome:
 def _finding(case: Case, cost: Cost) -> Finding:
     """What the gaps between short kernels cost."""
     short, kernels = case.measures.launches.short_kernels, case.measures.launches.kernels
-    seen = (
+    observed = (
         f"Short kernels: {short:,} of {kernels:,} ({percent(short / max(kernels, 1))}). Right behind another short one "
         f"on their stream: {cost.scenario.count:,}, {duration(cost.scenario.time_ns)} in all."
     )
     change = fusing_change(RULE.fix, cost.scenario.dispatch)
-    return case.finding(RULE, cost, f"Short kernels in a row: {cost.scenario.count:,}", seen, change=change)
+    return case.finding(RULE, cost, f"Short kernels in a row: {cost.scenario.count:,}", observed, change=change)
 
 
 RULE = Rule(
     id="small-kernels",
-    asks="Do gaps between short kernels add up?",
+    question="Do gaps between short kernels add up?",
     limit=0.01,
     what="Many kernels below `Definitions.short_kernel_ns` follow one another on a stream.",
     why="The device needs one to two microseconds between two kernels, as long as such kernels run.",
     fix="torch.compile(model), foreach or fused optimizers, or larger tensors per call",
-    unless="The kernels depend on a library that cannot fuse them.",
+    exceptions="The kernels depend on a library that cannot fuse them.",
     measured=(
         "Replay without the gap between two short kernels in a row, of longer waits only what a gap usually takes; the "
         "kernels stay as long as they are."

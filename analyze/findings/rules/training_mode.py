@@ -21,36 +21,36 @@ def _dropout(case: Case) -> Finding | None:
     cost = case.cost(RULE)
     if isinstance(cost, Passed | Unmeasured):
         return None
-    seen = (
+    observed = (
         f"{plural(cost.scenario.count, 'dropout kernel')} without a backward pass: {duration(cost.scenario.time_ns)}."
     )
-    return case.finding(RULE, cost, "Dropout runs without a backward pass", seen)
+    return case.finding(RULE, cost, "Dropout runs without a backward pass", observed)
 
 
 def _without_backward(case: Case) -> Outcome:
     symptoms = case.measures.symptoms
     if symptoms.norm_kernels:
-        seen = (
+        observed = (
             f"{plural(symptoms.norm_kernels, 'kernel')} of batch normalization in training mode, and no backward pass."
         )
-        return case.remark(RULE, "Batch normalization runs in training mode", seen, "low")
+        return case.remark(RULE, "Batch normalization runs in training mode", observed, "low")
     if symptoms.graph_ops > case.limit(RULE) * symptoms.ops:
-        seen = (
+        observed = (
             f"{symptoms.graph_ops:,} of {plural(symptoms.ops, 'op')} record a graph for a backward pass that is not in "
             "the file."
         )
-        return case.remark(RULE, "Autograd graph recorded without backward", seen, "low")
+        return case.remark(RULE, "Autograd graph recorded without backward", observed, "low")
     return Passed(RULE.id, "no dropout, no batch statistics, no graph")
 
 
 RULE = Rule(
     id="training-mode",
-    asks="Does inference run in training mode?",
+    question="Does inference run in training mode?",
     limit=0.01,
     what="Dropout, batch statistics or the recording of a graph, in a run without a backward pass.",
     why="Dropout and batch statistics change the results; a graph takes host time and keeps activations in memory.",
     fix="model.eval() and torch.inference_mode()",
-    unless="The backward pass lies outside the recording.",
+    exceptions="The backward pass lies outside the recording.",
     measured=(
         "Replay without dropout kernels and the host time of their ops; the cost of recording a graph is host time "
         "that is not shown separately."

@@ -6,30 +6,30 @@ from dataclasses import replace
 
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
-from analyze.metrics.attention import MULTI_HEAD
-from analyze.metrics.sdpa import MATH, MathAttention
+from analyze.metrics.whatif.attention import MULTI_HEAD
+from analyze.metrics.whatif.sdpa import MATH, MathAttention
 from analyze.units import duration, percent, plural
 
 _MOST = 0.5  # of the time: with this much of it, PyTorch's own function is what runs unfused
 
 
-def tell(case: Case, cost: Cost) -> Finding:
+def finding(case: Case, cost: Cost) -> Finding:
     """What a fused kernel would save at most."""
     total = max(case.measures.fusion.total_ns, 1)
-    seen = (
+    observed = (
         f"Softmax, masks and scaling of unfused attention: {plural(cost.scenario.count, 'kernel')}, "
         f"{duration(cost.scenario.time_ns)}, {percent(cost.scenario.time_ns / total)} of "
         "activity time, beside the products."
     )
     title = "Attention is not fused: separate softmax kernels"
     if cost.scenario.origin == MULTI_HEAD:
-        return case.finding(RULE, cost, title, seen, change=_NO_WEIGHTS)
+        return case.finding(RULE, cost, title, observed, change=_NO_WEIGHTS)
     called = cost.scenario.sdpa
     if called is None or called.share < _MOST:
-        return case.finding(RULE, cost, title, seen)
-    seen += f" {percent(called.share)} of it runs in {MATH}: {_given(called)}."
-    finding = case.finding(RULE, cost, title, seen, change=_let_in(called))
-    return replace(finding, unless="The GPU or the build has no fused kernel for these inputs: the warning says so.")
+        return case.finding(RULE, cost, title, observed)
+    observed += f" {percent(called.share)} of it runs in {MATH}: {_given(called)}."
+    finding = case.finding(RULE, cost, title, observed, change=_let_in(called))
+    return replace(finding, exceptions="The GPU or the build has no fused kernel for these inputs: the warning says so.")
 
 
 def _given(called: MathAttention) -> str:
@@ -65,12 +65,12 @@ _TYPES = {"float": "fp32", "double": "fp64", "c10::Half": "fp16", "c10::BFloat16
 
 RULE = Rule(
     id="unfused-attention",
-    asks="Is attention fused?",
+    question="Is attention fused?",
     limit=0.01,
     what="Attention runs as batched products with a softmax between them.",
     why="The matrix of scores goes to memory and back several times; a fused kernel keeps it on the chip.",
     fix='F.scaled_dot_product_attention, attn_implementation="sdpa"',
-    unless="The model returns attention weights, or its mask or head size keeps fused kernels out.",
+    exceptions="The model returns attention weights, or its mask or head size keeps fused kernels out.",
     measured=(
         "Replay without softmax, elementwise, reduction and dropout kernels of attention, and the host time of their "
         "ops; its products stay. "
@@ -81,7 +81,7 @@ RULE = Rule(
 weights = (q @ k.transpose(-2, -1) * scale).softmax(-1)
 output = weights @ v""",
     code_after="output = F.scaled_dot_product_attention(q, k, v, scale=scale)",
-    tell=tell,
+    finding=finding,
     bound=False,
     costs=("attention",),
 )

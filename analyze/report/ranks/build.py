@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from analyze.blocks import Advice, Page, Section, Suggestion
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.ranks import Job, Joined
 from analyze.ranks.imbalance import computation_spread
 from analyze.ranks.merged import MergedFinding, merge_findings, other_rules

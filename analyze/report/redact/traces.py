@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analyze.metrics.collectives import ELEMENT_BYTES
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.report.redact.policy import Redaction
 from analyze.trace import Trace
 from analyze.trace.metadata import JobInfo, Metadata

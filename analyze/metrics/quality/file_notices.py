@@ -8,9 +8,9 @@ import polars as pl
 
 from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.launches import Launches
-from analyze.metrics.recording import recording_notices
-from analyze.metrics.records import record_notices
-from analyze.notes import Notice
+from analyze.metrics.quality.device_records import record_notices
+from analyze.metrics.quality.recorded_run import recording_notices
+from analyze.notices import Notice
 from analyze.settings import Definitions
 from analyze.timeline import Selection, spans
 from analyze.timeline.intervals import complement

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from analyze.metrics.scenario import Bench, Scenario, of_activities
-from analyze.metrics.sdpa import math_calls
-from analyze.timeline.calls import NONE, OP
+from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, of_activities
+from analyze.metrics.whatif.sdpa import math_calls
+from analyze.timeline.calls import OP
 from analyze.trace import matching
+from analyze.trace.nesting import NO_ROW
 
 MULTI_HEAD = "aten::_native_multi_head_attention"
 _MOST = 0.5  # of the time
@@ -18,7 +19,7 @@ _BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
 _BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
 
 
-def unfused_attention(bench: Bench) -> Scenario | None:
+def unfused_attention(bench: WhatIfInputs) -> Scenario | None:
     """Softmax, masks and scaling of attention that is not fused; its products stay."""
     rows = bench.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
     gone = rows.filter(pl.col("category").is_in(_BETWEEN))
@@ -30,12 +31,12 @@ def unfused_attention(bench: Bench) -> Scenario | None:
     return found and replace(found, sdpa=math_calls(bench.trace, bench.work, gone), origin=origin)
 
 
-def _averages_weights(bench: Bench, gone: pl.DataFrame) -> bool:
+def _averages_weights(bench: WhatIfInputs, gone: pl.DataFrame) -> bool:
     """Whether most of it is nn.MultiheadAttention's own op, which also sums the weights over the heads."""
     tree = bench.work.tree
     wanted = matching(tree.calls["name"], f"^{MULTI_HEAD}$").to_numpy() & (tree.kind == OP)
-    above = np.append(tree.nearest(wanted, bench.work.around), NONE)[gone["call"].fill_null(NONE).to_numpy()]
-    inside = gone.filter(pl.Series(above != NONE, dtype=pl.Boolean))
+    above = np.append(tree.nearest(wanted, bench.work.around), NO_ROW)[gone["call"].fill_null(NO_ROW).to_numpy()]
+    inside = gone.filter(pl.Series(above != NO_ROW, dtype=pl.Boolean))
     sums = (inside["category"] == "reduction").any()
     return sums and int(inside["dur_ns"].sum()) > _MOST * int(gone["dur_ns"].sum())
 

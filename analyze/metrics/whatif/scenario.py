@@ -10,16 +10,16 @@ import numpy as np
 import polars as pl
 
 from analyze.gpus import Abilities, Gpu
-from analyze.metrics.attribution import Attribution
 from analyze.metrics.causes import Delays
-from analyze.metrics.dispatch import Dispatch, dispatch_of
-from analyze.metrics.sdpa import MathAttention
+from analyze.metrics.whatif.dispatch import Dispatch, dispatch_of
+from analyze.metrics.whatif.sdpa import MathAttention
 from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, spans, subtract, union
+from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
 from analyze.timeline.intervals import Int64
-from analyze.timeline.schedule import NONE
 from analyze.trace import Trace
+from analyze.trace.nesting import NO_ROW
 
 NOTHING_FASTER = "none"
 _PLACES = 8
@@ -102,7 +102,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Bench:
+class WhatIfInputs:
     """Everything that scenarios are made from.
 
     Attributes:
@@ -147,9 +147,11 @@ class Bench:
     def waits(self) -> pl.DataFrame:
         """The blocking calls with `row`, `trigger` (op around) and `waits_for` (copy, op or explicit)."""
         calls, blocking = self.schedule.calls, self.host.waits.with_row_index("row")
-        at = np.flatnonzero(calls.blocking != NONE)
-        awaited = np.full(blocking.height, NONE)
-        awaited[calls.blocking[at]] = np.where(calls.awaited[at] != NONE, calls.awaited[at], self._launched_before(at))
+        at = np.flatnonzero(calls.blocking != NO_ROW)
+        awaited = np.full(blocking.height, NO_ROW)
+        awaited[calls.blocking[at]] = np.where(
+            calls.awaited[at] != NO_ROW, calls.awaited[at], self._launched_before(at)
+        )
         copies = self.schedule.activities.select(
             inbound=(pl.col("kind").cast(pl.String) == "memcpy") & pl.col("name").cast(pl.String).str.contains(INBOUND)
         )["inbound"]
@@ -162,7 +164,7 @@ class Bench:
             blocking.with_columns(name=name, trigger=trigger.cast(pl.String).fill_null(""), inbound=inbound)
             .with_columns(waits_for=kind)
             .filter(pl.col("why").is_in(("blocking", "copy")))
-            .filter(pl.col("row") != (NONE if self.final is None else self.final))
+            .filter(pl.col("row") != (NO_ROW if self.final is None else self.final))
         )
 
     def begun_within(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -172,8 +174,8 @@ class Bench:
     def _launched_before(self, at: Int64) -> Int64:
         """The activity that was launched right before each call: a wait that found it done was meant for it."""
         launch = self.schedule.work.launch
-        activity = np.full(len(self.schedule.calls) + 1, NONE)
-        activity[launch[launch != NONE]] = np.flatnonzero(launch != NONE)
+        activity = np.full(len(self.schedule.calls) + 1, NO_ROW)
+        activity[launch[launch != NO_ROW]] = np.flatnonzero(launch != NO_ROW)
         before: Int64 = activity[self.schedule.calls.before[at]]
         return before
 
@@ -239,7 +241,7 @@ class Bench:
         return change | self.host_change(by_thread)
 
 
-Builder = Callable[[Bench], Scenario | None]
+Builder = Callable[[WhatIfInputs], Scenario | None]
 
 
 def _launched(calls: pl.Series, total: int) -> Int64:

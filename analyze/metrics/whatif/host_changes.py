@@ -8,21 +8,21 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.first_use import allocations as driver_allocations
-from analyze.metrics.frames import own_frames
 from analyze.metrics.launches import LAUNCH_CALL
-from analyze.metrics.loading import measure_loading
-from analyze.metrics.origins import allocation_origin, first_use_origin, in_the_loop
-from analyze.metrics.scenario import Bench, Scenario, places
+from analyze.metrics.whatif.loading import measure_loading
+from analyze.metrics.whatif.origins import allocation_origin, first_use_origin, in_the_loop
+from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, places
 from analyze.timeline import Change, Intervals, intersect, join, spans, subtract, union
+from analyze.timeline.frames import own_frames
 from analyze.timeline.host import ThreadStates
 from analyze.timeline.intervals import NOTHING
-from analyze.timeline.schedule import NONE
 from analyze.trace import Timed, matching, timed_rows
+from analyze.trace.nesting import NO_ROW
 
 _SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
 
 
-def waits(bench: Bench, kind: str) -> Scenario | None:
+def waits(bench: WhatIfInputs, kind: str) -> Scenario | None:
     """Blocking calls of one kind that return at once.
 
     Args:
@@ -42,7 +42,7 @@ def waits(bench: Bench, kind: str) -> Scenario | None:
     return Scenario(change, calls.height, int(calls["dur_ns"].sum()), places(rows))
 
 
-def _usual_call_ns(bench: Bench) -> int:
+def _usual_call_ns(bench: WhatIfInputs) -> int:
     """Median length of a launch call that does not block."""
     runtime = timed_rows(bench.trace.runtime)
     launching = runtime.filter(matching(runtime["name"], LAUNCH_CALL))
@@ -50,7 +50,7 @@ def _usual_call_ns(bench: Bench) -> int:
     return int(middle) if isinstance(middle, int | float) else 0
 
 
-def input_work(bench: Bench) -> Scenario | None:
+def input_work(bench: WhatIfInputs) -> Scenario | None:
     """DataLoader work on launching threads, moved off them; what other threads load holds nothing up."""
     loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
     rows = _outermost(timed_rows(bench.host.loading).filter(pl.col("thread").is_in(list(loading))))
@@ -58,7 +58,7 @@ def input_work(bench: Bench) -> Scenario | None:
     return replace(found, loading=measure_loading(bench, rows)) if found else None
 
 
-def python_work(bench: Bench) -> Scenario | None:
+def python_work(bench: WhatIfInputs) -> Scenario | None:
     """Long stretches of the launching threads outside ops and API calls, moved off them.
 
     Threads of the backward engine wait there for the next op; other threads of their process wait for them.
@@ -69,7 +69,7 @@ def python_work(bench: Bench) -> Scenario | None:
     gone: dict[int, Intervals] = {}
     for chain, thread in threads.items():
         backward = engine.work.get(engine.processes[thread], NOTHING)
-        mine = (calls.chain == chain) & (calls.before != NONE)
+        mine = (calls.chain == chain) & (calls.before != NO_ROW)
         between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
         free = subtract(subtract(between, join(states[chain], backward)), busy)
         long = free.end_ns - free.start_ns > bench.definitions.long_gap_ns
@@ -94,35 +94,35 @@ def _stretches(thread: int, gone: Intervals) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=_STRETCHES)
 
 
-def _where(bench: Bench, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Series) -> pl.Series:
+def _where(bench: WhatIfInputs, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Series) -> pl.Series:
     """The program's own frame around each instant, else another name."""
     frames = own_frames(bench.trace, thread, time_ns)
     names = otherwise.cast(pl.String)
     return pl.Series([frame or name or "" for frame, name in zip(frames, names, strict=True)], dtype=pl.String)
 
 
-def launch_work(bench: Bench) -> Scenario | None:
+def launch_work(bench: WhatIfInputs) -> Scenario | None:
     """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
     calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
     kept = join(spans(bench.delays.first_use), bench.host.profiler)
     gone: dict[int, Intervals] = {}
     for chain, loading in _chain_states(bench, _LOADING).items():
-        mine = (calls.chain == chain) & (calls.before != NONE)
+        mine = (calls.chain == chain) & (calls.before != NO_ROW)
         mine &= calls.idle_to_ns - calls.idle_from_ns <= limit
         between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
         gone[chain] = _inside(bench, subtract(between, join(loading, kept)))
     total = sum(g.total_ns for g in gone.values())
-    return Scenario(Change(host=gone), int((calls.blocking == NONE).sum()), total, ()) if total else None
+    return Scenario(Change(host=gone), int((calls.blocking == NO_ROW).sum()), total, ()) if total else None
 
 
-def allocations(bench: Bench) -> Scenario | None:
+def allocations(bench: WhatIfInputs) -> Scenario | None:
     """Calls that get memory from the driver or give it back; start-up, and a cache that only fills, is first use."""
     calls = driver_allocations(bench.trace)
     found = _of_calls(bench, calls)
     return replace(found, origin=allocation_origin(bench, calls)) if found else None
 
 
-def first_use(bench: Bench) -> Scenario | None:
+def first_use(bench: WhatIfInputs) -> Scenario | None:
     """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
     threads = list(bench.schedule.threads)
     rows = bench.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
@@ -142,7 +142,7 @@ def _once(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([threads, anywhere.filter(covered < anywhere["dur_ns"])])
 
 
-def _in_window(bench: Bench, rows: pl.DataFrame) -> pl.DataFrame:
+def _in_window(bench: WhatIfInputs, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows without what lies before the first activity, where the window has not begun."""
     first = bench.schedule.activities["start_ns"].min()
     start = pl.max_horizontal("start_ns", pl.lit(first, pl.Int64))
@@ -150,7 +150,7 @@ def _in_window(bench: Bench, rows: pl.DataFrame) -> pl.DataFrame:
     return clipped.filter(pl.col("dur_ns") > 0)
 
 
-def profiler_time(bench: Bench) -> Scenario | None:
+def profiler_time(bench: WhatIfInputs) -> Scenario | None:
     """The profiler's own overhead on the host."""
     if not len(bench.host.profiler):
         return None
@@ -166,14 +166,14 @@ def _outermost(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter((end > end.cum_max().shift().over("thread")).fill_null(value=True))
 
 
-def _of_calls(bench: Bench, rows: pl.DataFrame) -> Scenario | None:
+def _of_calls(bench: WhatIfInputs, rows: pl.DataFrame) -> Scenario | None:
     gone = {}
     for thread in rows["thread"].unique().to_list():
         gone[int(thread)] = spans(rows.filter(pl.col("thread") == thread))
     return _of_rows(bench, gone, rows.filter(pl.col("thread").is_in(list(bench.schedule.threads))))
 
 
-def _of_rows(bench: Bench, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
+def _of_rows(bench: WhatIfInputs, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
     """Host time that vanishes, told by the rows that it comes from."""
     rows = bench.begun_within(rows)
     if not rows.height or not any(len(g) for g in gone.values()):
@@ -186,11 +186,11 @@ def _of_rows(bench: Bench, gone: dict[int, Intervals], rows: pl.DataFrame) -> Sc
     return Scenario(bench.host_change(gone), rows.height, time_ns, places(named), steps=bench.steps_of(middle))
 
 
-def _states(bench: Bench) -> dict[int, ThreadStates]:
+def _states(bench: WhatIfInputs) -> dict[int, ThreadStates]:
     return {thread: bench.host.states(thread) for thread in bench.schedule.threads}
 
 
-def _chain_states(bench: Bench, upto: int) -> dict[int, Intervals]:
+def _chain_states(bench: WhatIfInputs, upto: int) -> dict[int, Intervals]:
     """Per chain of threads the instants in the first states, up to one of them."""
     found: dict[int, Intervals] = {}
     for thread, chain in bench.schedule.threads.items():
@@ -198,5 +198,5 @@ def _chain_states(bench: Bench, upto: int) -> dict[int, Intervals]:
     return found
 
 
-def _inside(bench: Bench, intervals: Intervals) -> Intervals:
+def _inside(bench: WhatIfInputs, intervals: Intervals) -> Intervals:
     return intervals if bench.selected is None else intersect(intervals, bench.selected)

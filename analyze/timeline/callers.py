@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.timeline import CallTree
-from analyze.timeline.calls import FRAME, NONE, OP, RANGE
+from analyze.timeline.calls import FRAME, OP, RANGE, CallTree
 from analyze.timeline.intervals import Int64
 from analyze.trace import matching
+from analyze.trace.nesting import NO_ROW
 
 MODULE_PREFIX, MODULE = "nn.Module: ", r"^nn\.Module: "
 _INSTANCE = re.compile(r"_\d+$")
@@ -37,33 +37,33 @@ def chains(tree: CallTree, calls: Int64, around: Int64) -> Chains:
 
     Args:
         tree: the calls.
-        calls: of them, those that are asked about; `NONE` is no call and has the empty chain, number 0.
+        calls: of them, those that are asked about; `NO_ROW` is no call and has the empty chain, number 0.
         around: per call of the tree what stands around it: its caller, or more.
 
     Calls at one depth are numbered at once: two have the same chain when they have the same name and what is around
     them has the same chain.
     """
     above = _speaking_above(tree, around)
-    members = _with_all_around(above, calls[calls != NONE])
-    parent = np.append(np.searchsorted(members, above[members]), NONE)[:-1]
-    parent[above[members] == NONE] = NONE
+    members = _with_all_around(above, calls[calls != NO_ROW])
+    parent = np.append(np.searchsorted(members, above[members]), NO_ROW)[:-1]
+    parent[above[members] == NO_ROW] = NO_ROW
     depth = _depth(parent)
     word, words = _words(tree, members)
     number, known = np.zeros(len(members) + 1, dtype=np.int64), [Names()]
     for level in range(int(depth.max(initial=-1)) + 1):
         rows = np.flatnonzero(depth == level)
-        outer = np.where(parent[rows] == NONE, 0, number[parent[rows]])
+        outer = np.where(parent[rows] == NO_ROW, 0, number[parent[rows]])
         _, first, position = np.unique(word[rows] * len(known) + outer, return_index=True, return_inverse=True)
         number[rows] = len(known) + position
         known += [(words[word[rows[at]]], *known[outer[at]]) for at in first]
-    return Chains(np.where(calls == NONE, 0, number[np.searchsorted(members, calls)]), tuple(known))
+    return Chains(np.where(calls == NO_ROW, 0, number[np.searchsorted(members, calls)]), tuple(known))
 
 
 def _speaking_above(tree: CallTree, around: Int64) -> Int64:
-    """Per call the innermost op, range or module around it, `NONE` at the top."""
+    """Per call the innermost op, range or module around it, `NO_ROW` at the top."""
     is_module = matching(tree.calls["name"], MODULE).to_numpy()
     speaks = (tree.kind == OP) | (tree.kind == RANGE) | ((tree.kind == FRAME) & is_module)
-    above: Int64 = np.append(tree.nearest(speaks, around), NONE)[around]
+    above: Int64 = np.append(tree.nearest(speaks, around), NO_ROW)[around]
     return above
 
 
@@ -74,7 +74,7 @@ def _with_all_around(above: Int64, calls: Int64) -> Int64:
     while further.size:
         found[further] = True
         further = np.unique(above[further])
-        further = further[further != NONE]
+        further = further[further != NO_ROW]
         further = further[~found[further]]
     return np.flatnonzero(found)
 
@@ -82,9 +82,9 @@ def _with_all_around(above: Int64, calls: Int64) -> Int64:
 def _depth(parent: Int64) -> Int64:
     depth = np.zeros(len(parent), dtype=np.int64)
     at = parent
-    while (at != NONE).any():
-        depth += at != NONE
-        at = np.append(parent, NONE)[at]
+    while (at != NO_ROW).any():
+        depth += at != NO_ROW
+        at = np.append(parent, NO_ROW)[at]
     return depth
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analyze.compare.subject import OpRate, Subject
+from analyze.compare.comparable import Comparable, OpRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Spent(NamedTuple):
     times: int
 
 
-def find_structure(a: Subject, b: Subject, *, per_step: bool) -> Structure:
+def find_structure(a: Comparable, b: Comparable, *, per_step: bool) -> Structure:
     """What differs in kind between two sides.
 
     Args:
@@ -133,14 +133,14 @@ def find_structure(a: Subject, b: Subject, *, per_step: bool) -> Structure:
     )
 
 
-def _activities(subject: Subject, *, per_step: bool) -> dict[str, _Spent]:
+def _activities(subject: Comparable, *, per_step: bool) -> dict[str, _Spent]:
     """Activities by name; per step only those that some step launched."""
     if per_step:
         return _summed((w.name, w.step_sum_ns, w.step_count) for w in subject.activity_times if w.step_count)
     return _summed((work.name, work.sum_ns, work.count) for work in subject.activity_times)
 
 
-def _ops(subject: Subject, by: str) -> dict[str, _Spent]:
+def _ops(subject: Comparable, by: str) -> dict[str, _Spent]:
     """Ops and ranges by their self time; names that take none are no news."""
     ops = [op for op in subject.ops.ops if op.kind in ("op", "range")]
     rows = ((op.name, op.self_device_ns if by == "device" else op.self_cpu_ns, op.calls) for op in ops)
@@ -167,7 +167,7 @@ def _time_changes(a: dict[str, _Spent], b: dict[str, _Spent], steps: tuple[int, 
     return tuple(sorted(rows, key=lambda row: (-abs(row.change_ns), row.name)))
 
 
-def _precision_changes(a: Subject, b: Subject, steps: tuple[int, int]) -> tuple[int, tuple[PrecisionChange, ...]]:
+def _precision_changes(a: Comparable, b: Comparable, steps: tuple[int, int]) -> tuple[int, tuple[PrecisionChange, ...]]:
     left, right = _products(a.roofline.rates), _products(b.roofline.rates)
     both = [key for key in left if key in right]
     rows = []
@@ -188,7 +188,7 @@ def _products(rates: Iterable[OpRate]) -> dict[tuple[str, str], tuple[str, int]]
     return {key: (max(of_key, key=lambda p: (of_key[p], p)), sum(of_key.values())) for key, of_key in times.items()}
 
 
-def _finding_changes(a: Subject, b: Subject) -> FindingChanges:
+def _finding_changes(a: Comparable, b: Comparable) -> FindingChanges:
     left, right = [f.id for f in a.findings], [f.id for f in b.findings]
     gone, come = [i for i in left if i not in right], [i for i in right if i not in left]
     return FindingChanges(

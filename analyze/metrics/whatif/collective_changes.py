@@ -8,20 +8,20 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.collectives import collectives, waits
-from analyze.metrics.scenario import Bench, Scenario, of_activities
+from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, of_activities
 from analyze.units import transfer
 
 _ENOUGH_STEPS = 3  # to separate a collective's own time from its wait
 
 
-def communication(bench: Bench) -> Scenario | None:
+def communication(bench: WhatIfInputs) -> Scenario | None:
     """Collectives, hidden behind computation as a whole; those that do no more than wait cannot be hidden."""
     rows = collectives(bench.work).filter(~waits())
     found = of_activities(rows, bench.shortened(rows))
     return found and replace(found, kind=_most(rows))
 
 
-def collective_latency(bench: Bench) -> Scenario | None:
+def collective_latency(bench: WhatIfInputs) -> Scenario | None:
     """Collectives whose bytes explain no more than a tenth of their time, at the time that these bytes need."""
     rows = collectives(bench.work).filter(waits())
     named = rows.with_columns(name=pl.col("collective").fill_null("collective") + " of " + _bytes(rows), op="name")
@@ -29,7 +29,7 @@ def collective_latency(bench: Bench) -> Scenario | None:
     return found and replace(found, note=found.places[0].name.rpartition(" of ")[2], kind=_most(rows))
 
 
-def collective_waits(bench: Bench) -> Scenario | None:
+def collective_waits(bench: WhatIfInputs) -> Scenario | None:
     """Collectives that last longer in some steps than in others: at the time of their shortest step.
 
     The k-th launch of one collective is the same message in every step; what it lasts beyond its shortest time is

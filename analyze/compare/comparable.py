@@ -151,7 +151,7 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class Comparable:
     """One side of a comparison: the keys of the JSON report that comparisons and gates read.
 
     Keys that reports of an older program lack are empty, and what they would tell is not compared.
@@ -199,12 +199,12 @@ class Subject:
         return found.value if found else None
 
 
-def subject_of(report: Report) -> Subject:
+def comparable_of(report: Report) -> Comparable:
     """What a comparison needs of a report."""
-    return msgspec.convert(report.as_json(), Subject)
+    return msgspec.convert(report.as_json(), Comparable)
 
 
-def read_subject(path: str | Path) -> Subject | None:
+def read_comparable(path: str | Path) -> Comparable | None:
     """The report in a file, None for files that are something else: a trace, perhaps.
 
     Args:
@@ -219,7 +219,7 @@ def read_subject(path: str | Path) -> Subject | None:
     name = name_of(str(path))
     _check_kind(name, stored.parts)
     try:
-        subject = msgspec.json.decode(stored.data, type=Subject)
+        subject = msgspec.json.decode(stored.data, type=Comparable)
         _check_amounts(subject)
     except (msgspec.DecodeError, RecursionError, KeyError) as error:
         what = f": {error}" if isinstance(error, msgspec.DecodeError) else ""
@@ -228,7 +228,7 @@ def read_subject(path: str | Path) -> Subject | None:
     return subject
 
 
-def _check_amounts(subject: Subject) -> None:
+def _check_amounts(subject: Comparable) -> None:
     """Refuse figures that no report holds.
 
     Raises:

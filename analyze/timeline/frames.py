@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analyze.trace import Trace
-from analyze.trace.nesting import NONE
+from analyze.trace.nesting import NO_ROW
 
 LIBRARY = re.compile(r"^<|^nn\.Module: |(^|/)(numpy|scipy|torch)/|(^|/)lib/python\d[^/]*/(?!site-packages/)")
 _ANCESTORS = 2  # path components kept besides the file: enough to tell files apart, not enough to tell persons
@@ -34,10 +34,10 @@ def own_frames(trace: Trace, thread: pl.Series, time_ns: pl.Series) -> list[str]
     place[nest.order] = np.arange(frames.height)
     found = []
     for at in nest.innermost(thread.cast(pl.Int64).to_numpy(), time_ns.to_numpy()).tolist():
-        here = int(place[at]) if at != NONE else NONE
-        while here != NONE and library[nest.order[here]]:
+        here = int(place[at]) if at != NO_ROW else NO_ROW
+        while here != NO_ROW and library[nest.order[here]]:
             here = int(nest.parent[here])
-        found.append(short_frame(names[int(nest.order[here])]) if here != NONE else "")
+        found.append(short_frame(names[int(nest.order[here])]) if here != NO_ROW else "")
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.first_use import COMPILING
-from analyze.metrics.scenario import Bench
+from analyze.metrics.whatif.scenario import WhatIfInputs
 from analyze.trace import Timed, matching, timed_rows
 
 EMPTY_CACHE, COMPILATION, RECOMPILATION = "empty_cache", "compilation", "recompilation"
@@ -17,7 +17,7 @@ _REGION = re.compile(r"^(?:\S+: )?Torch-Compiled Region: (\d+)/(\d+)")  # frame 
 _MOST = 0.5  # of the time: less does not speak for all
 
 
-def in_the_loop(bench: Bench, calls: pl.DataFrame) -> pl.DataFrame:
+def in_the_loop(bench: WhatIfInputs, calls: pl.DataFrame) -> pl.DataFrame:
     """The explicit synchronisations that a loop repeats.
 
     With several steps these are the ones inside steps, if at least two steps have some; otherwise all but a single one.
@@ -39,7 +39,7 @@ def in_the_loop(bench: Bench, calls: pl.DataFrame) -> pl.DataFrame:
     return calls.filter(pl.Series(inside, dtype=pl.Boolean))
 
 
-def allocation_origin(bench: Bench, calls: pl.DataFrame) -> str:
+def allocation_origin(bench: WhatIfInputs, calls: pl.DataFrame) -> str:
     """`EMPTY_CACHE` where most of the time of allocator calls lies in a frame of that name, else nothing.
 
     Args:
@@ -52,7 +52,7 @@ def allocation_origin(bench: Bench, calls: pl.DataFrame) -> str:
     return EMPTY_CACHE if _is_most(calls, inside) else ""
 
 
-def first_use_origin(bench: Bench, rows: pl.DataFrame) -> str:
+def first_use_origin(bench: WhatIfInputs, rows: pl.DataFrame) -> str:
     """`COMPILATION` where most of the time of first use is compiling, `RECOMPILATION` where it had been done before.
 
     Compiled code runs as `Torch-Compiled Region: FRAME/NUMBER`: a number above 0 is a frame that was compiled again.
@@ -77,7 +77,7 @@ def first_use_origin(bench: Bench, rows: pl.DataFrame) -> str:
     return RECOMPILATION if again else COMPILATION
 
 
-def _ranges(bench: Bench, thread: int) -> pl.DataFrame:
+def _ranges(bench: WhatIfInputs, thread: int) -> pl.DataFrame:
     ranges = timed_rows(bench.trace.ranges)
     return ranges.filter(pl.col("thread") == thread).select("name", "start_ns")
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.metrics.attribution import Attribution
 from analyze.metrics.shapes import Inputs, read_inputs
-from analyze.timeline.calls import NONE, OP
+from analyze.timeline.attribution import Attribution
+from analyze.timeline.calls import OP
 from analyze.trace import Trace, matching
+from analyze.trace.nesting import NO_ROW
 
 MATH = "aten::_scaled_dot_product_attention_math"
 _MASK = 3  # among the arguments, behind query, key and value
@@ -39,8 +40,8 @@ def math_calls(trace: Trace, found: Attribution, gone: pl.DataFrame) -> MathAtte
     wanted = matching(found.tree.calls["name"], f"^{MATH}$").to_numpy() & (found.tree.kind == OP)
     if not wanted.any():
         return None
-    above = np.append(found.tree.nearest(wanted, found.around), NONE)[gone["call"].fill_null(NONE).to_numpy()]
-    inside = gone.select("dur_ns").with_columns(call=pl.Series(above)).filter(pl.col("call") != NONE)
+    above = np.append(found.tree.nearest(wanted, found.around), NO_ROW)[gone["call"].fill_null(NO_ROW).to_numpy()]
+    inside = gone.select("dur_ns").with_columns(call=pl.Series(above)).filter(pl.col("call") != NO_ROW)
     if not inside.height:
         return None
     rows = found.tree.calls["row"].gather(inside["call"])

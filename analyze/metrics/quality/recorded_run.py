@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analyze.blocks import Section, Stat
 from analyze.metrics.device_time import DeviceTime
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace import Recorded
 from analyze.units import duration, percent
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from analyze.compare.subject import Recording, Subject
+from analyze.compare.comparable import Comparable, Recording
 from analyze.errors import NotComparableError
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.report.text import shorten
 from analyze.units import percent
 
@@ -15,7 +15,7 @@ _SHOWN = 80  # characters of a name in a sentence
 _LENGTHS = ("top",)  # how long lists are: no figure depends on it
 
 
-def check_definitions(subjects: Sequence[Subject], labels: Sequence[str]) -> None:
+def check_definitions(subjects: Sequence[Comparable], labels: Sequence[str]) -> None:
     """Refuse reports whose figures mean different things.
 
     Raises:
@@ -37,12 +37,12 @@ def _value(value: float | None) -> str:
     return "none" if value is None else f"{value:,}"
 
 
-def find_notices(subjects: Sequence[Subject], labels: Sequence[str]) -> tuple[Notice, ...]:
+def find_notices(subjects: Sequence[Comparable], labels: Sequence[str]) -> tuple[Notice, ...]:
     """What differs between the inputs besides their figures."""
     return tuple(_differences(subjects, labels))
 
 
-def _differences(subjects: Sequence[Subject], labels: Sequence[str]) -> Iterator[Notice]:
+def _differences(subjects: Sequence[Comparable], labels: Sequence[str]) -> Iterator[Notice]:
     for ident, what, read in _QUESTIONS:
         values = [read(subject) for subject in subjects]
         if len(set(values)) > 1:
@@ -63,7 +63,7 @@ def _differences(subjects: Sequence[Subject], labels: Sequence[str]) -> Iterator
         yield Notice("whole-windows", text + (unequal if len(windows) > 1 else ""), len(stepless))
 
 
-def _outside(subjects: Sequence[Subject], labels: Sequence[str]) -> Iterator[Notice]:
+def _outside(subjects: Sequence[Comparable], labels: Sequence[str]) -> Iterator[Notice]:
     """Work that no step launched is in the window's figures, and in those of ops."""
     if not all(subject.step_ledgers for subject in subjects):
         return
@@ -75,16 +75,16 @@ def _outside(subjects: Sequence[Subject], labels: Sequence[str]) -> Iterator[Not
             yield Notice("work-outside-steps", text + "the window, its shares, and the times of ops per step.", 1)
 
 
-def _recorded(read: Callable[[Recording], str]) -> Callable[[Subject], str]:
+def _recorded(read: Callable[[Recording], str]) -> Callable[[Comparable], str]:
     return lambda subject: read(subject.trace.recorded) if subject.trace.recorded else ""
 
 
-def _of_job(subject: Subject) -> str:
+def _of_job(subject: Comparable) -> str:
     rank, size = subject.trace.rank, subject.trace.world_size
     return f"{rank} of {size}" if rank is not None and (size or 0) > 1 else ""
 
 
-_QUESTIONS: tuple[tuple[str, str, Callable[[Subject], str]], ...] = (
+_QUESTIONS: tuple[tuple[str, str, Callable[[Comparable], str]], ...] = (
     ("gpu", "Different GPUs", lambda s: ", ".join(s.trace.device_names)),
     ("runtime", "Different runtimes", lambda s: s.trace.runtime),
     ("torch", "Different versions of torch", _recorded(lambda r: r.torch)),

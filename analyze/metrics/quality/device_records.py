@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.trace import Trace
 from analyze.units import percent, plural
 

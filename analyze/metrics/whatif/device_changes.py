@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.fusion import casts, chain_links
-from analyze.metrics.host_changes import launch_work
 from analyze.metrics.precision import lacks, with_precision
-from analyze.metrics.scenario import NOTHING_FASTER, Bench, Scenario, of_activities
 from analyze.metrics.symptoms import has_backward
+from analyze.metrics.whatif.host_changes import launch_work
+from analyze.metrics.whatif.scenario import NOTHING_FASTER, Scenario, WhatIfInputs, of_activities
 from analyze.timeline import Change
-from analyze.timeline.schedule import NONE
+from analyze.trace.nesting import NO_ROW
 
 _PRODUCTS = ("gemm", "convolution")
 # By the kernel, or by the op that launched a plain GEMM: the switches and libraries are those of convolutions.
@@ -24,12 +24,12 @@ _TERA = 10**12
 _HALF = ("bf16", "fp16")
 
 
-def fp32_products(bench: Bench) -> Scenario | None:
+def fp32_products(bench: WhatIfInputs) -> Scenario | None:
     """GEMMs on CUDA cores in fp32, at the ratio of the GPU's peaks, without those that convolutions run as."""
     return _in_fp32(bench, ~_CONVOLVES)
 
 
-def fp32_convolutions(bench: Bench) -> Scenario | None:
+def fp32_convolutions(bench: WhatIfInputs) -> Scenario | None:
     """Convolutions on CUDA cores in fp32, likewise; depthwise ones are limited by memory, not by arithmetic."""
     found = _in_fp32(bench, _CONVOLVES & (pl.col("family") != "direct"))
     accumulates = bench.abilities is not None and not bench.abilities.units
@@ -39,14 +39,14 @@ def fp32_convolutions(bench: Bench) -> Scenario | None:
     return replace(found, change=Change(), note="", precision=NOTHING_FASTER)
 
 
-def _in_fp32(bench: Bench, of: pl.Expr) -> Scenario | None:
+def _in_fp32(bench: WhatIfInputs, of: pl.Expr) -> Scenario | None:
     on_cuda_cores = (pl.col("precision") == "fp32") & ~pl.col("tensor_core").fill_null(value=True)
     abilities = bench.abilities
     better = None if abilities is None else next(iter(abilities.faster), NOTHING_FASTER)
     return _faster(bench, _products(bench).filter(of & on_cuda_cores), "fp32", better)
 
 
-def asked_precision(bench: Bench) -> Scenario | None:
+def asked_precision(bench: WhatIfInputs) -> Scenario | None:
     """GEMMs and convolutions that ran in a slower precision than was asked for, at the ratio of the GPU's peaks."""
     recorded = bench.trace.metadata.recorded
     if recorded is None or recorded.precision not in ("tf32", *_HALF):
@@ -59,12 +59,12 @@ def asked_precision(bench: Bench) -> Scenario | None:
     return _faster(bench, rows, str(rows["precision"].mode()[0]) if rows.height else "", better)
 
 
-def _products(bench: Bench) -> pl.DataFrame:
+def _products(bench: WhatIfInputs) -> pl.DataFrame:
     rows = with_precision(bench.trace, bench.work)
     return rows.with_columns(pl.col("name", "op").cast(pl.String)).filter(pl.col("category").is_in(_PRODUCTS))
 
 
-def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> Scenario | None:
+def _faster(bench: WhatIfInputs, rows: pl.DataFrame, used: str, better: str | None) -> Scenario | None:
     """The rows at the peak of a better precision; without known peaks nothing changes and the note is empty."""
     peaks = bench.gpu.flops_per_s if bench.gpu else {}
     before, after = peaks.get(used, 0), peaks.get(better or "", 0)
@@ -78,7 +78,7 @@ def _faster(bench: Bench, rows: pl.DataFrame, used: str, better: str | None) -> 
     return scenario and replace(scenario, precision=better or "", units=units)
 
 
-def fusible_chains(bench: Bench) -> Scenario | None:
+def fusible_chains(bench: WhatIfInputs) -> Scenario | None:
     """Chains of memory-bound kernels, each replaced by one pass that takes as long as its longest kernel."""
     links = chain_links(bench.trace, bench.work).with_columns(pl.col("name", "op").cast(pl.String))
     if not links.height:
@@ -90,13 +90,13 @@ def fusible_chains(bench: Bench) -> Scenario | None:
     return scenario and replace(scenario, count=int(links["run"].n_unique()), dispatch=dispatch)
 
 
-def autocast_casts(bench: Bench) -> Scenario | None:
+def autocast_casts(bench: WhatIfInputs) -> Scenario | None:
     """Kernels that change types for autocast."""
     rows = bench.rows.with_columns(cast=casts(bench.trace, bench.work)).filter(pl.col("cast") == "autocast")
     return of_activities(rows, bench.without(rows))
 
 
-def dropout(bench: Bench) -> Scenario | None:
+def dropout(bench: WhatIfInputs) -> Scenario | None:
     """Dropout kernels in a file without a backward pass."""
     if has_backward(bench.trace):
         return None
@@ -105,12 +105,12 @@ def dropout(bench: Bench) -> Scenario | None:
     return of_activities(rows, bench.without(rows))
 
 
-def short_kernels(bench: Bench) -> Scenario | None:
+def short_kernels(bench: WhatIfInputs) -> Scenario | None:
     """The gaps between short kernels that follow each other on a stream; of long ones only what a gap usually takes."""
     work, limit = bench.schedule.work, bench.definitions.short_kernel_ns
     kernel = bench.schedule.activities["kind"].cast(pl.String).to_numpy() == "kernel"
     short = kernel & (work.dur_ns < limit)
-    follows = short & (work.before != NONE) & np.append(short, False)[work.before]
+    follows = short & (work.before != NO_ROW) & np.append(short, False)[work.before]
     rows = bench.rows.filter(pl.Series(follows).gather(bench.rows["at"])) if bench.rows.height else bench.rows
     at = rows["at"].to_numpy()
     rest = np.maximum(work.gap_ns[at] - bench.schedule.device_gap_ns, 0)
@@ -118,7 +118,7 @@ def short_kernels(bench: Bench) -> Scenario | None:
     return found and replace(found, dispatch=bench.dispatch(rows, pl.Series(work.gap_ns[at] - rest)))
 
 
-def launches(bench: Bench) -> Scenario | None:
+def launches(bench: WhatIfInputs) -> Scenario | None:
     """What `launch_work` removes, with how the activities came that end the gaps of their devices."""
     found = launch_work(bench)
     if found is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from analyze.metrics.scenario import Bench, Loading, Place
+from analyze.metrics.whatif.scenario import Loading, Place, WhatIfInputs
 from analyze.timeline import Intervals, intersect, join, spans
 from analyze.timeline.intervals import NOTHING
 from analyze.trace import Trace, matching, timed_rows
@@ -19,7 +19,7 @@ _MOST = 0.5  # of the time: what covers less does not explain it
 _LONG = 10  # times the median: a wait that is longer is no usual one
 
 
-def measure_loading(bench: Bench, rows: pl.DataFrame) -> Loading | None:
+def measure_loading(bench: WhatIfInputs, rows: pl.DataFrame) -> Loading | None:
     """How the launching threads wait for workers, None where loading runs mostly on these threads themselves.
 
     Args:
@@ -47,7 +47,7 @@ def _from_workers(trace: Trace, thread: int) -> Intervals:
     return join(*(spans(table.filter(matching(table["name"], FROM_WORKERS))) for table in tables))
 
 
-def _pinning(bench: Bench, waits: Intervals) -> Place | None:
+def _pinning(bench: WhatIfInputs, waits: Intervals) -> Place | None:
     """What fills the waits on another thread, if it is pinning memory."""
     calls = timed_rows(bench.trace.runtime)
     calls = calls.filter(matching(calls["name"], PINNING) & ~pl.col("thread").is_in(list(bench.schedule.threads)))

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from analyze.metrics import attention, collective_changes, copy_changes, device_changes, host_changes
-from analyze.metrics.scenario import Bench, Builder, Scenario
+from analyze.metrics.whatif import attention, collective_changes, copy_changes, device_changes, host_changes
+from analyze.metrics.whatif.scenario import Builder, Scenario, WhatIfInputs
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
 from analyze.timeline.intervals import Int64
 from analyze.timeline.schedule import Bool
@@ -69,7 +69,7 @@ class Savings:
         window_ns: the recorded window.
     """
 
-    def __init__(self, bench: Bench | None, line: DeviceTimeline | None) -> None:
+    def __init__(self, bench: WhatIfInputs | None, line: DeviceTimeline | None) -> None:
         self._bench = bench
         self._line = line
         self.window_ns = line.window_ns if line else 0

@@ -1,4 +1,4 @@
-"""Which op each activity was launched by, and what it was for (metrics.md, sections 4, 6 and 7)."""
+"""Which op each activity was launched by, and what it was for (docs/definitions.md, Work)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 
 from analyze.kernels import classify_name, op_category
-from analyze.metrics.callers import chains
-from analyze.timeline import CallTree, around_through_autograd
-from analyze.timeline.calls import API, NONE, OP
+from analyze.timeline.autograd import around_through_autograd
+from analyze.timeline.callers import chains
+from analyze.timeline.calls import API, OP, CallTree
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
+from analyze.trace.nesting import NO_ROW
 
 _IDS_ARE_CORRELATIONS = 0.5  # PyTorch 1.12 to 2.2 write the correlation on all kernels, later ones only by chance
 _KIND_OF_KERNEL = {"family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean, "fused": pl.Boolean}
@@ -74,21 +75,24 @@ def attribute(trace: Trace, tree: CallTree, activities: pl.DataFrame) -> Attribu
     the file's External ids are op ids (not where several programs share them). A graph launch stands for all its
     activities.
 
-    Source: capture-and-memory.md 2.3 and trace-format.md, fact 4.
+    Source: docs/trace-formats.md.
     """
     work = activities.filter("timed")
     call = _by_launch(trace, tree, work)
-    missing = call == NONE
+    missing = call == NO_ROW
     shared = trace.recording.programs is not None
     if missing.any() and not shared and external_ids_are_ops(trace.activities):
         call[missing] = _by_external_id(trace, tree, work)[missing]
     numbered = pl.Series(call)
+    numbered = numbered.set(numbered == NO_ROW, None)
     around = around_through_autograd(trace, tree)
     return Attribution(
         tree,
         around,
         work.with_columns(
-            call=numbered.set(numbered == NONE, None), op_category=_purposes(tree, call, around), **_kernel_kinds(work)
+            call=numbered,
+            op_category=_purposes(tree, call, around),
+            **_kernel_kinds(work),
         ),
     )
 
@@ -101,21 +105,23 @@ def external_ids_are_ops(activities: pl.DataFrame) -> bool:
 
 
 def _by_launch(trace: Trace, tree: CallTree, work: pl.DataFrame) -> Int64:
-    api = np.append(tree.of_rows(API, trace.runtime.height), NONE)
-    launch = work["launch"].cast(pl.Int64).fill_null(NONE).to_numpy()
+    api = np.append(tree.of_rows(API, trace.runtime.height), NO_ROW)
+    launch = work["launch"].cast(pl.Int64).fill_null(NO_ROW).to_numpy()
     return _owners(tree, api[launch])
 
 
 def _by_external_id(trace: Trace, tree: CallTree, work: pl.DataFrame) -> Int64:
     ops = pl.DataFrame({"external_id": trace.ops["external_id"], "call": tree.of_rows(OP, trace.ops.height)})
-    ops = ops.filter((pl.col("call") != NONE) & pl.col("external_id").is_not_null()).unique("external_id", keep="first")
+    ops = ops.filter((pl.col("call") != NO_ROW) & pl.col("external_id").is_not_null()).unique(
+        "external_id", keep="first"
+    )
     joined = work.select("external_id").join(ops, on="external_id", how="left", maintain_order="left")
-    return _owners(tree, joined["call"].fill_null(NONE).to_numpy())
+    return _owners(tree, joined["call"].fill_null(NO_ROW).to_numpy())
 
 
 def _owners(tree: CallTree, call: Int64) -> Int64:
-    """The op or range of each call, `NONE` for none."""
-    owner: Int64 = np.append(tree.owner, NONE)[call]
+    """The op or range of each call, `NO_ROW` for none."""
+    owner: Int64 = np.append(tree.owner, NO_ROW)[call]
     return owner
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from analyze.metrics.callers import chains
-from analyze.metrics.scenario import INBOUND, Bench, Scenario, of_activities
+from analyze.metrics.whatif.scenario import INBOUND, Scenario, WhatIfInputs, of_activities
 from analyze.timeline import union
-from analyze.timeline.calls import NONE
+from analyze.timeline.callers import chains
 from analyze.timeline.intervals import Int64
+from analyze.trace.nesting import NO_ROW
 
 _WITHIN = r"DtoD|DeviceToDevice|Device -> Device"
 _PAGEABLE = "Pageable"
@@ -21,7 +21,7 @@ _COPYING = ("aten::copy_", "aten::clone", "aten::contiguous", "aten::to", "aten:
 _LAYOUT = r"(?i)nchw_?to_?(?:folded_?)?nhwc|nhwc_?to_?(?:folded_?)?nchw|^batched_transpose_\d+x\d+_"
 
 
-def inbound_copies(bench: Bench) -> Scenario | None:
+def inbound_copies(bench: WhatIfInputs) -> Scenario | None:
     """Copies to the device, hidden behind computation.
 
     A copy can move to an earlier instant, beside computation that comes before it and that hides no other copy, and so
@@ -38,7 +38,7 @@ def inbound_copies(bench: Bench) -> Scenario | None:
     return found and replace(found, hidable_ns=int(hidden.sum()))
 
 
-def _hidden_ns(bench: Bench, copies: pl.DataFrame) -> Int64:
+def _hidden_ns(bench: WhatIfInputs, copies: pl.DataFrame) -> Int64:
     """How much of each copy the computation up to its end can hide, each instant of it one copy on one device."""
     found = np.zeros(copies.height, np.int64)
     device = copies["device"].fill_null(0).to_numpy()
@@ -55,21 +55,21 @@ def _hidden_ns(bench: Bench, copies: pl.DataFrame) -> Int64:
     return found
 
 
-def copies_inside(bench: Bench) -> Scenario | None:
+def copies_inside(bench: WhatIfInputs) -> Scenario | None:
     """Copies from one place of a device's memory to another, named by what copies."""
     rows = bench.rows.filter((pl.col("kind") == "memcpy") & pl.col("name").str.contains(_WITHIN))
     found = of_activities(rows.with_columns(op=_copier(bench, rows)), bench.without(rows))
     return found and replace(found, dispatch=bench.dispatch(rows, rows["dur_ns"]))
 
 
-def _copier(bench: Bench, rows: pl.DataFrame) -> pl.Series:
+def _copier(bench: WhatIfInputs, rows: pl.DataFrame) -> pl.Series:
     """What is around the ops that only pass a copy on, their own name where nothing is."""
-    around = chains(bench.work.tree, rows["call"].fill_null(NONE).to_numpy(), bench.work.around)
+    around = chains(bench.work.tree, rows["call"].fill_null(NO_ROW).to_numpy(), bench.work.around)
     copiers = [next((n for n in names if n not in _COPYING), names[0] if names else None) for names in around.names]
     return pl.Series(copiers, dtype=pl.String).gather(around.number)
 
 
-def layout_changes(bench: Bench) -> Scenario | None:
+def layout_changes(bench: WhatIfInputs) -> Scenario | None:
     """Kernels that turn NCHW into NHWC or back around convolutions."""
     layout = (pl.col("category") == "copy_layout") & pl.col("name").str.contains(_LAYOUT)
     rows = bench.rows.filter(layout & (pl.col("kind") == "kernel"))

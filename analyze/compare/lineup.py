@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from analyze.blocks import Column, Kind, Page, Section, Table
-from analyze.compare.agree import check_definitions, find_notices
 from analyze.compare.changes import Side, side
+from analyze.compare.comparability import check_definitions, find_notices
+from analyze.compare.comparable import Comparable
 from analyze.compare.figures import Figure, figures_of
 from analyze.compare.judge import Verdict, judge
 from analyze.compare.pair import RULE
-from analyze.compare.subject import Subject
 from analyze.compare.wording import ratio_text, side_by_side
 from analyze.errors import NotComparableError
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.plain import frame, plain
 from analyze.units import plural
@@ -83,7 +83,7 @@ class Lineup:
         }
 
 
-def line_up(subjects: Sequence[Subject], labels: Sequence[str]) -> Lineup:
+def line_up(subjects: Sequence[Comparable], labels: Sequence[str]) -> Lineup:
     """Put several reports side by side.
 
     Args:
@@ -118,7 +118,7 @@ def line_up(subjects: Sequence[Subject], labels: Sequence[str]) -> Lineup:
     return Lineup(program, sides, per_step, rows, notices, page)
 
 
-def _rows(subjects: Sequence[Subject], *, per_step: bool) -> Iterator[Row]:
+def _rows(subjects: Sequence[Comparable], *, per_step: bool) -> Iterator[Row]:
     """Every figure that some input has, in the order of the first input that has it."""
     for groups in zip(*(figures_of(subject, per_step=per_step) for subject in subjects), strict=True):
         found = [{figure.id: figure for figure in group.rows} for group in groups]

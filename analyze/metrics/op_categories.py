@@ -9,8 +9,8 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Stat, Table
 from analyze.kernels.categories import MEMBERS
-from analyze.metrics.attribution import Attribution
-from analyze.notes import Notice
+from analyze.notices import Notice
+from analyze.timeline.attribution import Attribution
 from analyze.units import duration, percent
 
 _UNCLASSIFIED = 0.05  # of activity time: above it the table by kernel leaves too much open

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analyze.metrics.attribution import Attribution, once
-from analyze.metrics.callers import MODULE_PREFIX, chains
-from analyze.timeline.calls import NONE
+from analyze.timeline.attribution import Attribution, once
+from analyze.timeline.callers import MODULE_PREFIX, chains
 from analyze.trace import Trace, matching
+from analyze.trace.nesting import NO_ROW
 
 _ALREADY = 0.1  # of the work in question: above it a compiler or a graph is at work there
 _NAMED = 3
@@ -85,7 +85,7 @@ def dispatched(trace: Trace, found: Attribution) -> pl.DataFrame | None:
     graph = _by_graph(trace, work)
     if not (own.any() or graph.any() or matching(found.tree.calls["name"], _REGION).any()):
         return None
-    around = chains(found.tree, work["call"].fill_null(NONE).to_numpy(), found.around)
+    around = chains(found.tree, work["call"].fill_null(NO_ROW).to_numpy(), found.around)
     launchers = pl.DataFrame([_launcher(names) for names in around.names], schema=_LAUNCHER, orient="row")
     by = launchers[around.number]
     rows = by.with_columns(at=work["at"], graph=graph, compiled=own | by["inside"], kernel=work["name"].cast(pl.String))

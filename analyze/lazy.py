@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def late_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analyze.blocks import Section, Stat
 from analyze.metrics.device_time import DeviceTime
 from analyze.metrics.launches import Launches
-from analyze.notes import Notice
+from analyze.notices import Notice
 from analyze.units import duration, percent, plural
 
 _NEWS = 0.005  # of the window: closer bounds are one figure
