@@ -34,3 +34,16 @@ class Definitions:
     headline_share: float = 0.60
     final_sync_slack_ns: int = 1_000_000
     top: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class OpsView:
+    """How ops are listed.
+
+    Attributes:
+        sort: one of `OP_SORTS`; empty for device time where there is some, host time otherwise.
+        by_shape: calls with other input shapes make another row.
+    """
+
+    sort: str = ""
+    by_shape: bool = False

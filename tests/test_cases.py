@@ -11,7 +11,7 @@ import pytest
 
 from analyze.errors import NotATraceError
 from analyze.findings import Finding, window_states
-from analyze.metrics import measure
+from analyze.metrics import Measures
 from analyze.report import Report as Whole
 from analyze.report import build_report
 from analyze.settings import Definitions
@@ -167,9 +167,9 @@ def test_bare_list_written_without_kineto(tmp_path: Path) -> None:
     path.write_text(json.dumps(LEGACY))
     trace = Trace.load(path)
     assert trace.writer is Writer.LEGACY
-    measures = measure(trace, Definitions(), Scope())
+    measures = Measures(trace, Definitions(), Scope())
     assert measures.devices == ()
-    ops = {op.name: (op.total_cpu_ns // US, op.self_cpu_ns // US) for op in measures.host.ops}
+    ops = {op.name: (op.total_cpu_ns // US, op.self_cpu_ns // US) for op in measures.ops.ops}
     assert ops == {
         "aten::linear": (100, 30),
         "aten::addmm": (70, 70),
@@ -177,7 +177,7 @@ def test_bare_list_written_without_kineto(tmp_path: Path) -> None:
         "aten::mul": (25, 25),
         "rpc_async#remote_add": (40, 40),
     }
-    threads = {t.label: (t.span_ns // US, t.covered_ns // US) for t in measures.host.threads}
+    threads = {t.label: (t.span_ns // US, t.covered_ns // US) for t in measures.ops.threads}
     assert threads["process CPU functions, thread 1"] == (150, 130)
     assert "process CPU functions, thread node_id:1, thread_id:3" in threads
     assert any("cannot contain kernels" in n.text for n in measures.notices)
@@ -208,7 +208,7 @@ def test_the_original_inputs_give_the_same(shared: Path, number: str) -> None:
         with pytest.raises(NotATraceError, match="JAX"):
             Trace.load(path)
         return
-    measures = measure(Trace.load(path), Definitions(), Scope())
+    measures = Measures(Trace.load(path), Definitions(), Scope())
     found = [(d.activities, d.busy_ns, d.window_ns) for d in measures.devices]
     expected = {
         "02": [(3, 350_000, 1_000_000)],
@@ -232,7 +232,7 @@ def test_collectives_and_copies_that_nothing_hides(
     case: str, window: int, computation: int, communication: int, copy: int, idle: int, shared: Path
 ) -> None:
     """The ledgers, in us; what is said about them is in tests/findings (test_collectives, test_copies)."""
-    (device,) = measure(Trace.load(shared / "cases" / case / "trace.json"), Definitions(), Scope()).devices
+    (device,) = Measures(Trace.load(shared / "cases" / case / "trace.json"), Definitions(), Scope()).devices
     assert device.window_ns == window * US
     assert device.computation_ns == computation * US
     assert device.exposed_communication_ns == communication * US

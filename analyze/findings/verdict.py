@@ -101,12 +101,12 @@ def _without_device(measures: Measures) -> Verdict:
         text = f"Device records are missing: {plural(missing, 'launch call')} and no activity. This is not an idle GPU."
     elif counters:
         text = "It holds ranges of CUPTI's range profiler: performance counters, recorded instead of kernels."
-    elif calls and measures.host.ops:
+    elif calls and measures.ops.ops:
         text = (
             f"{plural(calls, 'device call')} {'is' if calls == 1 else 'are'} in the file, so the device was recorded, "
             "but no kernel was launched: the ops ran on the CPU. What follows is the host's side."
         )
-    elif measures.host.ops:
+    elif measures.ops.ops:
         text = "What follows is the host's side (was activities=[CPU] recorded?)."
     elif calls:
         text = f"It holds {plural(calls, 'device call')}, and neither kernels nor operators."

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.gpus import Abilities
-from analyze.metrics.precision import with_precision
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.precision import ABILITIES, with_precision
+from analyze.metrics.question import Question
 from analyze.metrics.shapes import Inputs, read_inputs
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
@@ -102,3 +104,6 @@ def odd_sizes(op: str, inputs: Inputs | None) -> tuple[int, ...]:
     rows, inner, columns = one[-2], one[-1], other[-1]
     needed = tuple(dict.fromkeys(size for size in (inner, columns) if size % MULTIPLE))
     return needed or ((rows,) if rows % MULTIPLE else ())
+
+
+QUESTION = Question("alignment", lambda a: measure_alignment(a.trace, a.ask(ATTRIBUTION), a.ask(ABILITIES)))

@@ -8,13 +8,17 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.metrics.foundations import GAP_PARTS, HOST, TIMELINES
+from analyze.metrics.question import Answers, Question
 from analyze.settings import Definitions
-from analyze.timeline import Host, Intervals
-from analyze.trace import Timed, Trace
+from analyze.timeline import Host, Intervals, join
+from analyze.timeline.intervals import NOTHING
+from analyze.trace import Trace
 from analyze.units import duration, plural
 
 _DEVICE_SYNC = r"DeviceSynchronize|cuCtxSynchronize|cudaThreadSynchronize"
 _LISTED = 12
+_COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class BlockingCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Stalls:
+class BlockingCalls:
     """All blocking calls of the selection, the profiler's own last one apart.
 
     Attributes:
@@ -55,24 +59,6 @@ class Stalls:
     blocked_ns: int
     profiler_final_ns: int | None
     by_trigger: tuple[BlockingCall, ...]
-
-
-def cost_of_syncs(gaps: pl.DataFrame, blocking: pl.DataFrame) -> pl.DataFrame:
-    """Add to each gap the blocking call that it began in (row of `blocking`) and the two costs."""
-    began_in_gap = pl.col("launch_start_ns").is_between(pl.col("start_ns"), pl.col("end_ns")).fill_null(value=False)
-    call = Timed(blocking).innermost(gaps["thread"], gaps["start_ns"])
-    length = pl.col("end_ns") - pl.col("start_ns")
-    call_ns = blocking["dur_ns"].gather(call) if blocking.height else pl.Series([None] * gaps.height, dtype=pl.Int64)
-    hit = began_in_gap & pl.col("call").is_not_null() & pl.col("thread").is_not_null()
-    return (
-        gaps.with_columns(call=call, call_ns=call_ns)
-        .with_columns(
-            after_sync_ns=pl.when(hit).then(length).otherwise(0),
-            exposed_sync_ns=pl.when(hit).then(pl.min_horizontal(length, "call_ns")).otherwise(0),
-        )
-        .with_columns(call=pl.when(hit).then("call"))
-        .drop("call_ns")
-    )
 
 
 def find_final_sync(trace: Trace, blocking: pl.DataFrame, definitions: Definitions) -> int | None:
@@ -103,14 +89,14 @@ def find_final_sync(trace: Trace, blocking: pl.DataFrame, definitions: Definitio
     return int(last["row"]) if own else None
 
 
-def measure_stalls(
+def measure_blocking(
     trace: Trace,
     host: Host,
     gaps: pl.DataFrame,
     busy: Intervals,
     within: tuple[int, int] | None,
     final: int | None,
-) -> Stalls:
+) -> BlockingCalls:
     """Count and cost the blocking calls.
 
     Args:
@@ -149,10 +135,10 @@ def measure_stalls(
         .sort("exposed_sync_ns", "blocked_ns", "name", "trigger", descending=[True, True, False, False])
     )
     rows = tuple(BlockingCall(**row) for row in grouped.iter_rows(named=True))
-    return Stalls(calls.height, int(np.sum(calls["dur_ns"].to_numpy())), own, rows)
+    return BlockingCalls(calls.height, int(np.sum(calls["dur_ns"].to_numpy())), own, rows)
 
 
-def section(stalls: Stalls) -> Section:
+def section(stalls: BlockingCalls) -> Section:
     """Blocking calls: how long the host waited, and what of it cost the device."""
     exposed = sum(call.exposed_sync_ns for call in stalls.by_trigger)
     text = "no blocking call"
@@ -185,3 +171,16 @@ def section(stalls: Stalls) -> Section:
 
 def _called(call: BlockingCall) -> str:
     return f"{call.name} in {call.trigger}" if call.trigger else call.name
+
+
+def _measure(answers: Answers) -> BlockingCalls:
+    host, lines, gaps = answers.ask(HOST), answers.ask(TIMELINES), answers.ask(GAP_PARTS)
+    costs = pl.concat([gap.select(*_COSTS) for gap in gaps]) if gaps else pl.DataFrame(schema=_COSTS)
+    busy = join(*(line.busy for line in lines)) if lines else NOTHING
+    return measure_blocking(answers.trace, host, costs, busy, answers.selection.host_interval, answers.ask(FINAL_SYNC))
+
+
+FINAL_SYNC = Question("final-sync", lambda a: find_final_sync(a.trace, a.ask(HOST).blocking, a.definitions))
+QUESTION: Question[BlockingCalls] = Question(
+    "blocking_calls", _measure, answer=BlockingCalls, section=lambda a: section(a.ask(QUESTION))
+)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from analyze.blocks import Column, Kind, Section, Table
+from analyze.guard import present
 from analyze.metrics.causes import CAUSES
+from analyze.metrics.foundations import GAP_PARTS, TIMELINES
+from analyze.metrics.question import Answers, Question
+from analyze.notices import NotMeasured
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, depth_ns
 
@@ -151,3 +157,51 @@ def _head(line: DeviceTimeline) -> tuple[int, int]:
     first = int(linked.min()) if len(linked) else line.window[0]  # type: ignore[arg-type]
     busy = line.busy.covered_within(np.array([line.window[0]]), np.array([first]))
     return first - line.window[0], int(busy[0])
+
+
+def section(devices: tuple[DeviceTime, ...]) -> Section:
+    """The devices side by side."""
+    table = Table(
+        title="Devices",
+        columns=(
+            Column("device", Kind.TEXT),
+            Column("activities", Kind.COUNT),
+            Column("window", Kind.TIME),
+            Column("busy, of window", Kind.SHARE),
+        ),
+        rows=tuple(
+            (d.label, d.activities, d.window_ns, d.busy_ns / d.window_ns if d.window_ns else None) for d in devices
+        ),
+        brief=len(devices),
+    )
+    return Section("devices", "Devices", (table,))
+
+
+def _measure(answers: Answers) -> tuple[DeviceTime, ...]:
+    lines, gaps, metadata = answers.ask(TIMELINES), answers.ask(GAP_PARTS), answers.trace.metadata
+    return tuple(
+        measure_device(line, gap, metadata.device_name(line.device), answers.definitions)
+        for line, gap in zip(lines, gaps, strict=True)
+    )
+
+
+def _section(answers: Answers) -> Section | None:
+    devices = answers.ask(DEVICES)
+    return section(devices) if len(devices) > 1 else None
+
+
+def _not_measured(answers: Answers) -> Iterator[NotMeasured]:
+    devices = answers.ask(DEVICES)
+    if present(devices) and not devices:
+        how = "record with activities=[CPU, CUDA] on a GPU"
+        yield NotMeasured("device-time", "no kernel, copy or memset in the file", how)
+
+
+def _main_timeline(answers: Answers) -> DeviceTimeline | None:
+    main = answers.ask(HEADLINE)
+    return answers.ask(TIMELINES)[answers.ask(DEVICES).index(main)] if main else None
+
+
+DEVICES = Question("devices", _measure, answer=list[DeviceTime], section=_section, not_measured=_not_measured)
+HEADLINE = Question("headline", lambda a: headline(a.ask(DEVICES)))
+MAIN_TIMELINE = Question("main-timeline", _main_timeline)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from analyze.metrics.launches import LAUNCH_CALL
 from analyze.timeline import Host, Intervals, union
+from analyze.timeline.blocking import LAUNCH_CALL
 from analyze.trace import Trace, matching, timed_rows
 
 ALLOCATION = (

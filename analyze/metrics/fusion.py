@@ -9,6 +9,8 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.kernels.categories import HEAVY, MEMORY_BOUND
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.question import Question
 from analyze.metrics.shapes import bytes_of, read_inputs
 from analyze.timeline.attribution import Attribution, once
 from analyze.timeline.callers import chains
@@ -318,3 +320,11 @@ def _steps(chain: Chain) -> str:
     if len(shown) > _LONGEST_SHOWN:
         shown = [*shown[: _LONGEST_SHOWN - 1], f"and {len(shown) - _LONGEST_SHOWN + 1} more"]
     return ", ".join(shown)
+
+
+QUESTION: Question[Fusion] = Question(
+    "fusion",
+    lambda a: measure_fusion(a.trace, a.ask(ATTRIBUTION)),
+    answer=Fusion,
+    section=lambda a: section(a.ask(QUESTION)),
+)

@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
-from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.device_time import DEVICES, DeviceTime
+from analyze.metrics.foundations import GAP_PARTS, TIMELINES
+from analyze.metrics.question import Answers, Question
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, spans
 from analyze.timeline.frames import LIBRARY, short_frame
 from analyze.trace import Nesting, Trace
@@ -219,3 +221,16 @@ def _host(gap: Gap) -> str | None:
         return None
     found = _FRAME.match(doing[-1])
     return f"{found[3]} ({found[1]}:{found[2]})" if found else doing[-1]
+
+
+def _section(answers: Answers) -> Section:
+    has_ops = answers.trace.ops.height > 0
+    return section(answers.ask(DEVICES), answers.ask(QUESTION), has_ops=has_ops)
+
+
+QUESTION = Question(
+    "gaps",
+    lambda a: largest_gaps(a.trace, a.ask(TIMELINES), a.ask(GAP_PARTS), a.definitions.top),
+    answer=list[Gap],
+    section=_section,
+)

@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.metrics.device_time import HEADLINE
+from analyze.metrics.question import Answers, Question
 from analyze.metrics.spread import Spread, spread_of
 from analyze.settings import Definitions
+from analyze.timeline.blocking import LAUNCH_CALL
 from analyze.trace import Trace
 from analyze.units import duration, percent
 
-LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
 _CALLS_LISTED = 12
 _CAPTURE_CALL = r"StreamBeginCapture|StreamEndCapture"
 
@@ -188,3 +190,16 @@ def _spread(spread: Spread | None) -> str:
         return "no launch"
     times = f"p50 {duration(spread.p50_ns)}, p90 {duration(spread.p90_ns)}, p99 {duration(spread.p99_ns)}"
     return f"{times}, max {duration(spread.max_ns)} (n = {spread.n:,})"
+
+
+def _section(answers: Answers) -> Section | None:
+    main = answers.ask(HEADLINE)
+    return section(answers.ask(QUESTION), main.window_ns) if main else None
+
+
+QUESTION = Question(
+    "launches",
+    lambda a: measure_launches(a.trace, a.selection.activities, a.selection.host_interval, a.definitions),
+    answer=Launches,
+    section=_section,
+)

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from analyze.metrics.device_time import DeviceTime
+from analyze.blocks import Stat
+from analyze.metrics.device_time import DEVICES, DeviceTime
+from analyze.metrics.foundations import HOST
+from analyze.metrics.idle import PART_LABELS
+from analyze.metrics.question import Question
 from analyze.timeline import Host, Intervals, Selection, intersect, union
 from analyze.timeline.frames import LIBRARY, short_frame
 from analyze.trace import Trace, timed_rows
+from analyze.units import duration
 
 SPEAKS = 0.40  # of the host row of a lone step, by which it is longer than the window: beyond it sentences speak of it
 _COVERS = 0.5  # of the host time around the window: a name that covers less does not explain it
@@ -155,3 +160,19 @@ def _covering(rows: pl.DataFrame, around: Intervals) -> Iterator[tuple[str, int]
 def _time(rows: pl.DataFrame, around: Intervals) -> int:
     """How much of the intervals some rows cover together."""
     return intersect(union(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()), around).total_ns
+
+
+def stat(lead: Lead) -> Stat:
+    """The lead in one line."""
+    name, ns = max(lead.parts.items(), key=lambda part: part[1])
+    most = f"{duration(ns)} {PART_LABELS[name].removeprefix('host: ')}"
+    place = f"; mostly in {lead.place[-1]}" if lead.place else ""
+    text = f"{duration(lead.length_ns)} of host time before the first activity; most: {most}{place}"
+    return Stat("Lead", text, brief=False)
+
+
+QUESTION = Question(
+    "lead",
+    lambda a: measure_lead(a.trace, a.ask(HOST), a.selection, a.ask(DEVICES)),
+    answer=Lead | None,
+)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.question import Answers, Question
+from analyze.notices import NotMeasured
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.callers import MODULE, MODULE_PREFIX
 from analyze.timeline.calls import FRAME
@@ -139,3 +143,22 @@ def section(modules: tuple[Module, ...]) -> Section:
         total=len(modules),
     )
     return Section("modules", "Modules", (table,))
+
+
+def _section(answers: Answers) -> Section | None:
+    modules = answers.ask(QUESTION)
+    return section(modules) if modules else None
+
+
+def _not_measured(answers: Answers) -> Iterator[NotMeasured]:
+    if not answers.trace.frames.height:
+        yield NotMeasured("python-frames", "no Python frames", "record with with_stack=True, or capture --stacks")
+
+
+QUESTION = Question(
+    "modules",
+    lambda a: measure_modules(a.ask(ATTRIBUTION)),
+    answer=list[Module],
+    section=_section,
+    not_measured=_not_measured,
+)

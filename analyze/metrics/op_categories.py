@@ -9,6 +9,8 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Stat, Table
 from analyze.kernels.categories import MEMBERS
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.question import Question
 from analyze.notices import Notice
 from analyze.timeline.attribution import Attribution
 from analyze.units import duration, percent
@@ -73,7 +75,7 @@ class Unclassified:
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class OpCategories:
     """Work by purpose.
 
     Attributes:
@@ -100,7 +102,7 @@ class Purpose:
             yield Notice("unclassified-kernels", text, len(self.other))
 
 
-def measure_purpose(found: Attribution) -> Purpose:
+def measure_op_categories(found: Attribution) -> OpCategories:
     """Work by purpose over all devices."""
     kernel = pl.col("category").cast(pl.String)
     work = found.work.select(
@@ -125,7 +127,7 @@ def measure_purpose(found: Attribution) -> Purpose:
         .sort("dur_ns", "name", descending=[True, False])
     )
     whole = total or 1
-    return Purpose(
+    return OpCategories(
         tuple(OpCategory(op, n, ns, ns / whole, same, silent) for op, n, ns, same, silent in by_op.iter_rows()),
         _grouped(work, total) if total else (),
         tuple(Unclassified(name, n, ns, ns / whole) for name, n, ns in unknown.iter_rows()),
@@ -142,7 +144,7 @@ def _grouped(work: pl.DataFrame, total: int) -> tuple[Group, ...]:
     )
 
 
-def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:
+def blocks(purpose: OpCategories) -> tuple[Stat | Table, ...]:
     """Groups by kernel and by op, categories by op, and what no rule knows."""
     if not purpose.total_ns:
         return ()
@@ -175,7 +177,7 @@ def blocks(purpose: Purpose) -> tuple[Stat | Table, ...]:
     return (*_fused(purpose), groups, by_op, *_other(purpose))
 
 
-def _fused(purpose: Purpose) -> Iterator[Stat]:
+def _fused(purpose: OpCategories) -> Iterator[Stat]:
     """Attention: fused by kernel beside all that serves it."""
     attention = next((g for g in purpose.groups if g.group == "attention" and (g.by_op or g.by_kernel)), None)
     if attention is not None:
@@ -186,7 +188,7 @@ def _fused(purpose: Purpose) -> Iterator[Stat]:
         yield Stat("Attn", text, brief=attention.by_op - attention.by_kernel > _UNFUSED)
 
 
-def _other(purpose: Purpose) -> Iterator[Table]:
+def _other(purpose: OpCategories) -> Iterator[Table]:
     if purpose.other:
         yield Table(
             title=f"Unclassified (other): {duration(purpose.other_ns)}",
@@ -199,3 +201,11 @@ def _other(purpose: Purpose) -> Iterator[Table]:
             rows=tuple((u.name, u.sum_ns, u.share, u.count) for u in purpose.other[:_NAMES_LISTED]),
             total=len(purpose.other),
         )
+
+
+QUESTION: Question[OpCategories] = Question(
+    "op_categories",
+    lambda a: measure_op_categories(a.ask(ATTRIBUTION)),
+    answer=OpCategories,
+    notices=lambda a: a.ask(QUESTION).notices(),
+)

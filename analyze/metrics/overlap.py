@@ -9,7 +9,9 @@ from itertools import combinations
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
-from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.device_time import DEVICES, HEADLINE, DeviceTime
+from analyze.metrics.foundations import TIMELINES
+from analyze.metrics.question import Answers, Question
 from analyze.timeline import CLASSES, DeviceTimeline, intersect, union
 from analyze.units import duration, percent
 
@@ -138,3 +140,16 @@ def _communication(overlap: Overlap, device: DeviceTime) -> Iterator[Stat]:
 
 def _stream(stream: int | None) -> str:
     return "not recorded" if stream is None else str(stream)
+
+
+def _measure(answers: Answers) -> tuple[Overlap, ...]:
+    lines, devices = answers.ask(TIMELINES), answers.ask(DEVICES)
+    return tuple(measure_overlap(line, device.concurrent_ns) for line, device in zip(lines, devices, strict=True))
+
+
+def _section(answers: Answers) -> Section | None:
+    main = answers.ask(HEADLINE)
+    return section(answers.ask(QUESTION)[answers.ask(DEVICES).index(main)], main) if main else None
+
+
+QUESTION = Question("overlap", _measure, answer=list[Overlap], section=_section)

@@ -10,6 +10,9 @@ import polars as pl
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.gpus import Abilities, Gpu, find_abilities, find_gpu
 from analyze.kernels.categories import LABELS, WITH_PRECISION
+from analyze.metrics.device_time import HEADLINE
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.question import Answers, Question
 from analyze.metrics.shapes import read_inputs
 from analyze.timeline.attribution import Attribution, once
 from analyze.timeline.calls import OP
@@ -316,3 +319,18 @@ def section(audit: PrecisionAudit) -> Section:
 
 def _peak(use: PrecisionUse) -> str | None:
     return None if use.peak_flops_per_s is None else f"{use.peak_flops_per_s / _TERA:g}"
+
+
+def _headline_id(answers: Answers) -> int | None:
+    main = answers.ask(HEADLINE)
+    return main.id if main else None
+
+
+GPU = Question("gpu", lambda a: gpu_of(a.trace, _headline_id(a)))
+ABILITIES = Question("abilities", lambda a: abilities_of(a.trace, _headline_id(a)))
+QUESTION: Question[PrecisionAudit] = Question(
+    "precision",
+    lambda a: measure_precision(a.trace, a.ask(ATTRIBUTION), a.ask(GPU), a.ask(ABILITIES)),
+    answer=PrecisionAudit,
+    section=lambda a: section(a.ask(QUESTION)),
+)

@@ -10,7 +10,10 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.gpus import Gpu
-from analyze.metrics.precision import HELPERS, NO_PRECISION, with_precision
+from analyze.metrics.device_time import HEADLINE
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.precision import GPU, HELPERS, NO_PRECISION, with_precision
+from analyze.metrics.question import Answers, Question
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.notices import NotMeasured
 from analyze.timeline.attribution import Attribution
@@ -289,3 +292,22 @@ def section(roofline: Roofline) -> Section:
 
 def _named(rate: Rate) -> str:
     return f"{rate.op} {rate.input_dims}"[:_NAME_LIMIT]
+
+
+def _section(answers: Answers) -> Section | None:
+    found = answers.ask(QUESTION)
+    return section(found) if found.rates else None
+
+
+def _not_measured(answers: Answers) -> tuple[NotMeasured, ...]:
+    found = answers.ask(HEADLINE) and answers.trace.ops.height and answers.ask(QUESTION)
+    return found.not_measured() if found else ()
+
+
+QUESTION = Question(
+    "roofline",
+    lambda a: measure_roofline(a.trace, a.ask(ATTRIBUTION), a.ask(GPU), a.definitions.short_kernel_ns),
+    answer=Roofline,
+    section=_section,
+    not_measured=_not_measured,
+)

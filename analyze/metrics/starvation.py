@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from analyze.metrics.device_time import MAIN_TIMELINE
+from analyze.metrics.foundations import HOST
+from analyze.metrics.question import Question
 from analyze.metrics.whatif.loading import FROM_WORKERS, PINNING
 from analyze.timeline import DeviceTimeline, Host, intersect, spans, subtract
 from analyze.timeline.intervals import NOTHING, Intervals
@@ -67,3 +70,6 @@ def _pinning(trace: Trace, waits: pl.DataFrame) -> Intervals:
     others = ~pl.col("thread").is_in(waits["thread"].unique().implode())
     rows = calls.filter(matching(calls["name"], PINNING) & others)
     return spans(rows) if rows.height else NOTHING
+
+
+QUESTION = Question("starvation", lambda a: measure_starvation(a.trace, a.ask(HOST), a.ask(MAIN_TIMELINE)))

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from analyze.metrics.blocking_calls import FINAL_SYNC
 from analyze.metrics.causes import CAUSES
+from analyze.metrics.foundations import GAP_PARTS, HOST, TIMELINES
+from analyze.metrics.question import Answers, Question
+from analyze.metrics.work import KERNELS
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, Selection, join, launched_within, subtract, union
 from analyze.timeline.intervals import Int64
@@ -90,16 +94,24 @@ class StepWork:
 
 
 @dataclass(frozen=True, slots=True)
-class ByStep:
-    """Work by step; empty without steps or devices.
+class ActivityTime:
+    """All activities of one name, so that a later comparison knows which kernels there are not.
 
     Attributes:
-        ledgers: the headline device's, one per step.
-        work: what all steps launched, by activity name, most time first.
+        name: as recorded.
+        category: what it computes.
+        count: how many in the window.
+        sum_ns: their durations added up.
+        step_count: of them, how many were launched in some step.
+        step_sum_ns: the durations of those.
     """
 
-    ledgers: tuple[StepLedger, ...] = ()
-    work: tuple[StepWork, ...] = ()
+    name: str
+    category: str
+    count: int
+    sum_ns: int
+    step_count: int
+    step_sum_ns: int
 
 
 @dataclass(frozen=True)
@@ -199,3 +211,31 @@ def _ledger(name: str, line: DeviceTimeline, rows: list[pl.DataFrame], definitio
 def _middle(values: pl.Series) -> int | None:
     """The lower of the two middles, None of nothing."""
     return int(values.sort()[(len(values) - 1) // 2]) if len(values) else None
+
+
+def _measure(answers: Answers) -> tuple[StepLedger, ...]:
+    """The ledgers of the device with the longest window."""
+    lines, gaps, final = answers.ask(TIMELINES), answers.ask(GAP_PARTS), answers.ask(FINAL_SYNC)
+    if not lines:
+        return ()
+    at = max(range(len(lines)), key=lambda i: lines[i].window_ns)
+    calls = answers.ask(HOST).blocking
+    if final is not None:
+        calls = calls.with_row_index("row").filter(pl.col("row") != final)
+    selection = answers.selection
+    return measure_step_ledgers(answers.trace, selection, lines[at], gaps[at], calls, answers.definitions)
+
+
+def _activity_times(answers: Answers) -> tuple[ActivityTime, ...]:
+    work = measure_step_work(answers.selection) if answers.ask(TIMELINES) else ()
+    in_steps = {(one.name, one.category): one for one in work}
+    found = []
+    for kernel in answers.ask(KERNELS):
+        inside = in_steps.get((kernel.name, kernel.category), StepWork(kernel.name, kernel.category, 0, 0))
+        times = kernel.count, kernel.sum_ns, inside.count, inside.sum_ns
+        found.append(ActivityTime(kernel.name, kernel.category, *times))
+    return tuple(found)
+
+
+QUESTION = Question("step_ledgers", _measure, answer=list[StepLedger])
+ACTIVITY_TIMES = Question("activity_times", _activity_times, answer=list[ActivityTime])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
+from analyze.metrics.lead import QUESTION as LEAD
+from analyze.metrics.lead import stat
+from analyze.metrics.question import Answers, Question
+from analyze.notices import NotMeasured
 from analyze.timeline import Selection, union
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
@@ -198,3 +203,23 @@ def _named(step: Step) -> str:
     marks = [step.edge, "host's pace" if step.basis == "host" else ""]
     said = ", ".join(mark for mark in marks if mark)
     return f"{step.name} ({said})" if said else step.name
+
+
+def _section(answers: Answers) -> Section:
+    found, lead = section(answers.ask(QUESTION)), answers.ask(LEAD)
+    return found if lead is None else Section(found.id, found.title, (*found.blocks, stat(lead)))
+
+
+def _not_measured(answers: Answers) -> Iterator[NotMeasured]:
+    if not answers.trace.steps.height:
+        how = "call prof.step() once per iteration, or capture --steps N"
+        yield NotMeasured("steps", "no ProfilerStep ranges", how)
+
+
+QUESTION = Question(
+    "steps",
+    lambda a: measure_steps(a.trace, a.selection),
+    answer=list[Step],
+    section=_section,
+    not_measured=_not_measured,
+)

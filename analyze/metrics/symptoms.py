@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analyze.metrics.foundations import ATTRIBUTION
+from analyze.metrics.question import Question
 from analyze.timeline.attribution import Attribution
 from analyze.trace import Trace, matching
 
@@ -96,3 +98,6 @@ def _with_blocks(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
         sms=pl.col("device").replace_strict(sizes, default=only, return_dtype=pl.Int64),
     )
     return sized.filter((pl.col("sms") > 0) & pl.col("blocks").is_not_null() & (pl.col("blocks") > 0))
+
+
+QUESTION = Question("symptoms", lambda a: measure_symptoms(a.trace, a.ask(ATTRIBUTION)))

@@ -8,6 +8,9 @@ import numpy as np
 import polars as pl
 
 from analyze.blocks import Block, Column, Kind, Section, Table
+from analyze.metrics import op_categories
+from analyze.metrics.foundations import TIMELINES
+from analyze.metrics.question import Answers, Question
 from analyze.timeline import DeviceTimeline, union
 
 _BRIEF_CATEGORIES = 3
@@ -151,3 +154,19 @@ def section(categories: tuple[Category, ...], kernels: tuple[Kernel, ...], purpo
         total=len(kernels),
     )
     return Section("work", "What the GPU worked on", (by_category, *purpose, by_name))
+
+
+def _section(answers: Answers) -> Section:
+    purposes = op_categories.blocks(answers.ask(op_categories.QUESTION))
+    return section(answers.ask(CATEGORIES), answers.ask(KERNELS), purposes)
+
+
+CATEGORIES = Question(
+    "categories", lambda a: measure_categories(a.ask(TIMELINES)), answer=list[Category], section=_section
+)
+KERNELS = Question(
+    "kernels",
+    lambda a: measure_kernels(a.ask(TIMELINES)),
+    answer=list[Kernel],
+    shown=lambda kernels, definitions: kernels[: definitions.top],
+)

@@ -15,7 +15,7 @@ import polars as pl
 from analyze import schema
 from analyze.findings import diagnose
 from analyze.guard import Guard, present
-from analyze.metrics import Measures, measure
+from analyze.metrics import Measures
 from analyze.ranks.events import collect, stretches
 from analyze.ranks.files import Candidate
 from analyze.ranks.summary import FileInfo, Summary
@@ -49,7 +49,7 @@ def summarise(candidate: Candidate) -> Summary:
     if line is None or not line.window_ns:
         return Summary(info, empty)
     guard = Guard()
-    measures = measure(trace, Definitions(), Scope(None, None))
+    measures = Measures(trace, Definitions(), Scope(None, None))
     host = guard.make_or("host-states", lambda: Host(trace), None)
     events, groups, dropped = collect(trace, line)
     owned, lost = stretches(trace, line, host)
@@ -157,8 +157,8 @@ def _ledgers(line: DeviceTimeline, measures: Measures) -> pl.DataFrame:
                 ("exposed_copy_ns", mine.exposed_copy_ns),
             )
             rows += [(None, part, ns) for part, ns in (*parts, *mine.idle.items())]
-    if present(measures.by_step):
-        for ledger in measures.by_step.ledgers[:_STEPS]:
+    if present(measures.step_ledgers):
+        for ledger in measures.step_ledgers[:_STEPS]:
             parts = (
                 ("computation_ns", ledger.computation_ns),
                 ("exposed_communication_ns", ledger.exposed_communication_ns),
@@ -172,8 +172,8 @@ def _categories(measures: Measures) -> pl.DataFrame:
     rows: list[tuple[str | None, str, int | None, int, int | None]] = []
     if present(measures.categories):
         rows += [(None, c.category, c.count, c.sum_ns, c.exclusive_ns) for c in measures.categories]
-    if present(measures.by_step):
-        for ledger in measures.by_step.ledgers[:_STEPS]:
+    if present(measures.step_ledgers):
+        for ledger in measures.step_ledgers[:_STEPS]:
             rows += [(ledger.name, category, None, ns, None) for category, ns in ledger.categories.items()]
     return pl.DataFrame(rows, schema=schema.dtypes(CATEGORIES), orient="row")
 

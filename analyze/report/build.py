@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from analyze.blocks import Breakdown, Page, Part
 from analyze.findings import RULES, Diagnosis, Verdict, diagnose, judge, window_states
 from analyze.guard import INTERNAL, Guard, present
-from analyze.metrics import DeviceTime, Measures, OpsView, measure, step_times
-from analyze.metrics.device_time import headline
+from analyze.metrics import QUESTIONS, DeviceTime, Measures, OpsView, step_times
 from analyze.notices import Notice, NotMeasured
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import next_steps
@@ -46,16 +45,16 @@ def build_report(
         SelectionError: no such steps or range.
     """
     definitions, guard = definitions or Definitions(), Guard()
-    measures = measure(trace, definitions, Scope(steps, range), ops)
-    device = guard.make_or("device", lambda: headline(measures.devices), None)
+    measures = Measures(trace, definitions, Scope(steps, range), ops)
+    device = measures.headline if present(measures.headline) else None
     verdict = guard.make_or("verdict", lambda: judge(measures, definitions, cut=trace.recording.cut), _NO_VERDICT)
     diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)
     info, program = _info(trace, measures, device), program_version()
-    sections = sections_of(guard, trace, measures, device, diagnosis)
+    sections = sections_of(guard, measures, device, diagnosis)
     whole = guard.make_or("ledger", lambda: _ledger(device, measures), None)
     commands = guard.make_or("commands", lambda: tuple(next_steps(trace, measures, diagnosis)), ())
     metrics = _metrics(guard, measures, device)
-    missing = guard.make_or("what was not measured", lambda: tuple(_not_measured(trace, measures)), ())
+    missing = guard.make_or("what was not measured", lambda: tuple(_not_measured(measures)), ())
     absent = (*measures.absent, *guard.raised())
     return Report(
         version=program,
@@ -116,7 +115,7 @@ def _info(trace: Trace, measures: Measures, device: DeviceTime | None) -> TraceI
         rank=metadata.rank,
         world_size=metadata.world_size,
         steps=len(measures.steps) if present(measures.steps) else 0,
-        selection=measures.selection,
+        selection=measures.selection.label,
         window_ns=device.window_ns if device else 0,
         cut=trace.recording.cut,
         recorded=metadata.recorded,
@@ -158,8 +157,8 @@ def _metrics(guard: Guard, measures: Measures, device: DeviceTime | None) -> dic
 
     return {
         **found,
-        "blocked_time": own("blocked_time", "ns", lambda: measures.stalls.blocked_ns),
-        "blocking_calls": own("blocking_calls", "count", lambda: measures.stalls.calls),
+        "blocked_time": own("blocked_time", "ns", lambda: measures.blocking_calls.blocked_ns),
+        "blocking_calls": own("blocking_calls", "count", lambda: measures.blocking_calls.calls),
         "launches": own("launches", "count", lambda: measures.launches.calls),
         "launch_latency_p50": own("launch_latency_p50", "ns", lambda: _latency(measures)),
         "memory_peak": own("memory_peak", "bytes", lambda: _memory_peak(measures)),
@@ -175,23 +174,7 @@ def _memory_peak(measures: Measures) -> int | None:
     return max((use.peak_bytes for use in measures.memory.devices if use.device >= 0), default=None)
 
 
-def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
-    devices = present(measures.devices) and measures.devices
-    if present(measures.devices) and not devices:
-        yield NotMeasured(
-            "device-time",
-            "no kernel, copy or memset in the file",
-            "record with activities=[CPU, CUDA] on a GPU",
-        )
-    if not trace.steps.height:
-        yield NotMeasured(
-            "steps", "no ProfilerStep ranges", "call prof.step() once per iteration, or capture --steps N"
-        )
-    if not trace.frames.height:
-        yield NotMeasured("python-frames", "no Python frames", "record with with_stack=True, or capture --stacks")
-    if not trace.ops.height:
-        yield NotMeasured("ops", "no framework operators", "record with activities=[CPU, CUDA]")
-    if devices and trace.ops.height and present(measures.roofline):
-        yield from measures.roofline.not_measured()
-    if present(measures.memory):
-        yield from measures.memory.not_measured()
+def _not_measured(measures: Measures) -> Iterator[NotMeasured]:
+    for question in QUESTIONS:
+        if present(measures.ask(question)):
+            yield from question.not_measured(measures)

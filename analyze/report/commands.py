@@ -25,7 +25,7 @@ def next_steps(trace: Trace, measures: Measures, diagnosis: Diagnosis) -> Iterat
         yield f"analyze {file} -o report.md"
     if diagnosis.findings:
         yield f"analyze explain {diagnosis.findings[0].id}"
-    selection = _selection(trace) if file and not measures.selection else ""
+    selection = _selection(trace) if file and not measures.selection.label else ""
     if selection:
         yield f"analyze {file} {selection}"
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from analyze.blocks import Page
 from analyze.findings import Diagnosis, Verdict
-from analyze.metrics import Measures
-from analyze.report.measured import measured
+from analyze.guard import present
+from analyze.metrics import QUESTIONS, Measures
 from analyze.report.plain import frame, plain
 from analyze.settings import Definitions
 from analyze.trace import Recorded
@@ -127,5 +127,10 @@ class Report:
             "ledger": plain(self.page.whole),
             "notices": plain(self.page.notices),
             "not_measured": plain(self.page.not_measured),
-            **dict(measured(self.measures, self.definitions.top)),
+            **self._answers(),
         }
+
+    def _answers(self) -> dict[str, Any]:
+        """Every published answer by its key; one that could not be found for an internal error has no key."""
+        published = ((one, self.measures.ask(one)) for one in QUESTIONS if one.answer is not None)
+        return {one.key: plain(one.shown(found, self.definitions)) for one, found in published if present(found)}

@@ -7,6 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
+from analyze.metrics.question import Answers
+
 _Any = TypeVar("_Any")
 
 
@@ -17,6 +19,8 @@ def map_texts(value: _Any, how: Callable[[str], str]) -> _Any:
         return value if isinstance(value, Enum) else how(value)  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type):
         found = replace(value, **{f.name: map_texts(getattr(value, f.name), how) for f in fields(value) if f.init})
+    elif isinstance(value, Answers):
+        found = value.mapped(lambda answer: map_texts(answer, how))
     elif isinstance(value, tuple | list):
         found = type(value)(map_texts(item, how) for item in value)
     elif isinstance(value, dict):

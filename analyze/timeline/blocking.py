@@ -6,6 +6,7 @@ import polars as pl
 
 from analyze.trace import Trace, timed_rows
 
+LAUNCH_CALL = r"^(cudaLaunch|cudaGraphLaunch|cuLaunch|cuGraphLaunch|hip\w*Launch)"
 _EXPLICIT = (
     r"^(cuda|hip)(Device|Stream|Event)Synchronize(_\w+)?$"
     r"|^cu(Ctx|Stream|Event)Synchronize(_\w+)?$"

@@ -128,14 +128,14 @@ def test_fp32_products_are_sent_where_the_gpu_is_faster(
     assert one.change.startswith(gemm)
     (other,) = (f for f in products(gpu, CONVOLUTION, tmp_path).findings if f.id.startswith("fp32"))
     assert (other.id, other.title) == ("fp32-convolution", "FP32 convolutions leave tensor cores idle")
-    assert other.seen.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
+    assert other.observed.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms, 100.0% of activity time.")
     assert other.change.startswith(convolution)
 
 
 def test_a_gemm_that_a_convolution_runs_as_is_a_convolution(tmp_path: Path) -> None:
     findings = found(products(V100, GEMM, tmp_path, op="aten::cudnn_convolution"))
     assert "fp32-gemm" not in findings
-    assert findings["fp32-convolution"].seen.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms")
+    assert findings["fp32-convolution"].observed.startswith("20 convolution kernels in fp32 on CUDA cores: 8.00 ms")
 
 
 def test_depthwise_convolutions_are_limited_by_memory(tmp_path: Path) -> None:
@@ -216,7 +216,9 @@ def test_a_p100_in_a_container(shared: Path) -> None:
     (finding,) = (f for f in report.diagnosis.findings if f.id.startswith("fp32"))
     assert saved_us(finding) == pytest.approx(58_740 * (1 - 9.3 / 18.7), abs=1)
     assert report.verdict.id == "compute-bound"
-    advice = " ".join(f"{f.title} {f.observed} {f.why} {f.change} {f.exceptions}" for f in report.diagnosis.findings).lower()
+    advice = " ".join(
+        f"{f.title} {f.observed} {f.why} {f.change} {f.exceptions}" for f in report.diagnosis.findings
+    ).lower()
     assert not any(word in advice for word in ("tf32", "bf16", "bfloat16", "tensor core"))
 
 
@@ -258,7 +260,7 @@ def test_products_on_two_devices_are_no_more_than_everything(tmp_path: Path) -> 
     builder = TraceBuilder()
     for start in range(0, 9_200, 920):
         builder.run(GEMM, (start, 5), (start + 10, 900)).run(GEMM, (start + 10, 5), (start + 20, 890), device=1)
-    assert "100.0% of activity time" in found(judged(builder, tmp_path))["fp32-gemm"].seen
+    assert "100.0% of activity time" in found(judged(builder, tmp_path))["fp32-gemm"].observed
 
 
 def test_a_saving_that_the_host_holds_back_says_so(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_object_detector_preprocesses_images_on_the_launching_thread(shared: Pat
     first = diagnosis.findings[0]
     assert (first.id, first.severity) == ("input-wait", "high")
     assert first.title == "DataLoader work on the launching thread: zoom"
-    assert "image_processing_owlv2.py(301): resize" in first.seen
+    assert "image_processing_owlv2.py(301): resize" in first.observed
     assert first.saving is not None
     assert first.saving.bound
     assert 0.45 <= first.saving.share <= 0.48  # idle time inside DataLoader work is 45.5% of the window

@@ -26,7 +26,9 @@ OF_CUDA = re.compile(
 
 def texts(finding: Finding) -> str:
     basis = finding.saving.basis if finding.saving else ""
-    return " ".join((finding.title, finding.observed, finding.why, finding.change, finding.exceptions, finding.link, basis))
+    return " ".join(
+        (finding.title, finding.observed, finding.why, finding.change, finding.exceptions, finding.link, basis)
+    )
 
 
 def on(name: str, made: Case) -> Case:

@@ -12,8 +12,8 @@ import analyze.findings.rules as folder
 from analyze.findings import RULES, SEVERITIES, Finding, Passed, Rule, Unmeasured
 from analyze.findings.diagnose import diagnose
 from analyze.findings.rule import Case, severity
-from analyze.metrics import Measures, measure
-from analyze.metrics.memory import MemoryUse
+from analyze.metrics import Measures
+from analyze.metrics.memory_use import MemoryUse
 from analyze.metrics.whatif.savings import BUILDERS, ShrunkGap
 from analyze.metrics.whatif.scenario import Place, Scenario
 from analyze.settings import Definitions
@@ -27,7 +27,7 @@ HOSTILE = "evil |`<script>alert(1)</script>` [x](y) name with many words in it, 
 REPLAYED = [rule for rule in RULES if rule.costs]
 MANY = r"(?:calls|copies|kernels|chains|casts|collectives|launches|synchronisations)\b"
 ONE = r"(?:call|copy|kernel|chain|cast|collective|launch|synchronisation)"
-SENTENCES = ("what", "why", "unless", "measured")
+SENTENCES = ("what", "why", "exceptions", "measured")
 
 
 @dataclass
@@ -59,12 +59,12 @@ def measures(tmp_path_factory: pytest.TempPathFactory) -> Measures:
     """Of a trace with one kernel; the device is given a window of a second, half of it idle."""
     path = tmp_path_factory.mktemp("rules") / "trace.json"
     builder = TraceBuilder().op("aten::mul", 0, 9).api("cudaLaunchKernel", 1, 5, correlation=1)
-    found = measure(Trace.load(builder.kernel("k", 10, 5, correlation=1).write(path)), Definitions(), Scope())
+    found = Measures(Trace.load(builder.kernel("k", 10, 5, correlation=1).write(path)), Definitions(), Scope())
     (device,) = found.devices
     wide = replace(device, window_ns=WINDOW, idle_ns=WINDOW // 2, busy_ns=WINDOW // 2)
     parts = {**device.idle, "host_other_ns": WINDOW // 2}
     wide = replace(wide, computation_ns=WINDOW // 2, idle=parts)
-    return replace(found, devices=(wide,))
+    return found.given(devices=(wide,))
 
 
 def scenario(count: int = 3, time_ns: int = 7, name: str = "cudaThing", note: str = "a note") -> Scenario:
@@ -76,7 +76,7 @@ def case(measures: Measures, rule: Rule, saved: int, doubt: str = "", **shape: o
     recorded = read_recorded({"precision": "tf32"})
     replays = Replays(dict.fromkeys(rule.costs, made), saved)
     audit = replace(measures.precision, asked="tf32")
-    found = replace(measures, savings=replays, recorded=recorded, precision=audit)  # type: ignore[arg-type]
+    found = measures.given(savings=replays, recorded=recorded, precision=audit)  # type: ignore[arg-type]
     return Case(found, found.devices[0], doubt, {})
 
 
@@ -131,8 +131,8 @@ def test_texts_with_0_1_and_huge_values(measures: Measures, rule: Rule, count: i
     assert isinstance(outcome, Finding)
     assert 1 <= len(outcome.title.split()) <= 8, outcome.title
     assert len(outcome.title) <= 80
-    assert outcome.seen.endswith(".")
-    plain = outcome.seen.replace(HOSTILE, "")
+    assert outcome.observed.endswith(".")
+    plain = outcome.observed.replace(HOSTILE, "")
     assert not re.search(r"(?<![\d.,])1 (?:\w+ )?(?:\w+ )?" + MANY, plain), plain
     assert not re.search(r"(?:[02-9]|\d\d|,\d{3}) (?:blocking |explicit |dropout )?" + ONE + r"\b(?!s)", plain), plain
     for number in re.findall(r"(?<![\w.])\d[\d,.]*\d(?= |$)", plain):
@@ -144,7 +144,7 @@ def test_texts_with_0_1_and_huge_values(measures: Measures, rule: Rule, count: i
 
 @pytest.mark.parametrize("rule", REPLAYED, ids=lambda rule: rule.id)
 def test_without_its_cost_a_rule_passes_or_says_what_is_missing(measures: Measures, rule: Rule) -> None:
-    bare = replace(measures, savings=Replays({}, 0))  # type: ignore[arg-type]
+    bare = measures.given(savings=Replays({}, 0))  # type: ignore[arg-type]
     outcome = rule.judge(Case(bare, bare.devices[0], "", {}))
     assert isinstance(outcome, Passed | Unmeasured)
     assert outcome.reason
@@ -191,16 +191,16 @@ def by_id(name: str) -> Rule:
 
 
 def judged(measures: Measures, name: str) -> object:
-    bare = replace(measures, savings=Replays({}, 0))  # type: ignore[arg-type]
+    bare = measures.given(savings=Replays({}, 0))  # type: ignore[arg-type]
     return by_id(name).judge(Case(bare, bare.devices[0], "", {}))
 
 
 @pytest.mark.parametrize(("underfilled", "kind"), [(499, Passed), (500, Finding), (0, Passed)])
 def test_small_batch(measures: Measures, underfilled: int, kind: type) -> None:
     symptoms = replace(measures.symptoms, kernel_ns=1_000, underfilled_ns=underfilled)
-    assert isinstance(judged(replace(measures, symptoms=symptoms), "small-batch"), kind)
+    assert isinstance(judged(measures.given(symptoms=symptoms), "small-batch"), kind)
     unknown = replace(measures.symptoms, kernel_ns=0)
-    assert isinstance(judged(replace(measures, symptoms=unknown), "small-batch"), Unmeasured)
+    assert isinstance(judged(measures.given(symptoms=unknown), "small-batch"), Unmeasured)
 
 
 @pytest.mark.parametrize(("reserved", "kind"), [(89, Passed), (90, Finding), (100, Finding)])
@@ -220,14 +220,14 @@ def test_memory_headroom(measures: Measures, reserved: int, kind: type) -> None:
 def test_clocks(measures: Measures) -> None:
     for reasons, kind in ([], Passed), (["power cap"], Finding):
         recorded = read_recorded({"gpu_state": {"unstable": reasons}})
-        assert isinstance(judged(replace(measures, recorded=recorded), "clocks"), kind)
-    assert isinstance(judged(replace(measures, recorded=None), "clocks"), Unmeasured)
+        assert isinstance(judged(measures.given(recorded=recorded), "clocks"), kind)
+    assert isinstance(judged(measures.given(recorded=None), "clocks"), Unmeasured)
 
 
 @pytest.mark.parametrize(("wall", "kind"), [(1_099, Passed), (1_100, Finding)])
 def test_profiler_stretch(measures: Measures, wall: int, kind: type) -> None:
     block = {"latency": {"request_p50_ns": 1_000}, "profile": {"profiled_wall_ns": wall, "steps": 1}}
-    assert isinstance(judged(replace(measures, recorded=read_recorded(block)), "profiler-overhead"), kind)
+    assert isinstance(judged(measures.given(recorded=read_recorded(block)), "profiler-overhead"), kind)
 
 
 @pytest.mark.parametrize(
@@ -241,13 +241,13 @@ def test_profiler_stretch(measures: Measures, wall: int, kind: type) -> None:
 )
 def test_training_mode_without_dropout(measures: Measures, changes: dict[str, int], title: str | None) -> None:
     symptoms = replace(measures.symptoms, **{"norm_kernels": 0, "graph_ops": 0, "backward": False, **changes})
-    outcome = judged(replace(measures, symptoms=symptoms), "training-mode")
+    outcome = judged(measures.given(symptoms=symptoms), "training-mode")
     assert outcome.title == title if isinstance(outcome, Finding) else title is None
     assert isinstance(outcome, Finding | Passed)
 
 
 def test_incomplete_records(measures: Measures) -> None:
-    found = replace(measures, savings=Replays({}, 0))  # type: ignore[arg-type]
+    found = measures.given(savings=Replays({}, 0))  # type: ignore[arg-type]
     rule = by_id("incomplete-records")
     assert isinstance(rule.judge(Case(found, found.devices[0], "", {})), Passed)
     finding = rule.judge(Case(found, found.devices[0], "The file is cut.", {}))
@@ -257,7 +257,7 @@ def test_incomplete_records(measures: Measures) -> None:
 
 def test_findings_are_sorted_by_saving_and_trust_comes_first(measures: Measures) -> None:
     replays = Replays({name: scenario() for name in BUILDERS}, WINDOW // 5)
-    found = replace(measures, savings=replays)  # type: ignore[arg-type]
+    found = measures.given(savings=replays)  # type: ignore[arg-type]
     diagnosis = diagnose(found, Definitions(), cut=True)
     assert diagnosis.findings[0].id == "incomplete-records"
     saved = [finding.saving.ns if finding.saving else 0 for finding in diagnosis.findings[1:]]
@@ -268,6 +268,6 @@ def test_findings_are_sorted_by_saving_and_trust_comes_first(measures: Measures)
 
 
 def test_without_a_device_nothing_is_measured(measures: Measures) -> None:
-    diagnosis = diagnose(replace(measures, devices=()), Definitions(), cut=False)
+    diagnosis = diagnose(measures.given(devices=()), Definitions(), cut=False)
     assert {outcome.id for outcome in diagnosis.unmeasured} == {rule.id for rule in RULES}
     assert not diagnosis.findings

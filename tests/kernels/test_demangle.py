@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from analyze.kernels import classify_name, readable
 from analyze.kernels.demangle import demangle
-from analyze.metrics import measure
+from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.timeline import Scope
 from analyze.trace import Trace
@@ -91,5 +91,5 @@ def test_the_report_shows_the_readable_name_and_the_trace_keeps_the_recorded_one
     assert trace.activities["name"].cast(str).to_list() == [demangle(GEMM), "k"]
     assert trace.activities["recorded_name"].cast(str).to_list() == [GEMM, "k"]
     assert trace.activities["category"].cast(str).to_list()[0] == "gemm"
-    uses = measure(trace, Definitions(), Scope()).precision.uses
+    uses = Measures(trace, Definitions(), Scope()).precision.uses
     assert [(use.category, use.precision, use.tensor_core) for use in uses] == [("gemm", "bf16", True)]

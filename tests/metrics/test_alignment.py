@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analyze.findings import Finding
-from analyze.metrics import measure
+from analyze.metrics import Measures
 from analyze.metrics.alignment import Alignment, odd_sizes
 from analyze.metrics.shapes import read_inputs
 from analyze.report import build_report
@@ -31,7 +31,7 @@ def traced(folder: Path, *names: str, gpu: str = "NVIDIA H100 80GB HBM3") -> Tra
 
 
 def alignment(trace: Trace) -> Alignment:
-    return measure(trace, Definitions(), Scope()).alignment
+    return Measures(trace, Definitions(), Scope()).alignment
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from analyze.findings import RULES, Finding, Passed, Unmeasured
 from analyze.findings.rule import Case
-from analyze.metrics import Measures, measure
+from analyze.metrics import Measures
 from analyze.metrics.lead import Lead
 from analyze.report import build_report, render
 from analyze.settings import Definitions
@@ -106,7 +105,7 @@ def test_doubtful_records_speak_of_nothing(report_of: Made) -> None:
 @pytest.fixture(scope="module")
 def measures(tmp_path_factory: pytest.TempPathFactory) -> Measures:
     path = preprocessing().write(tmp_path_factory.mktemp("lead") / "trace.json")
-    return measure(Trace.load(path), Definitions(), Scope())
+    return Measures(Trace.load(path), Definitions(), Scope())
 
 
 def lead(window: int, *, row: int = 1_000, lone: bool = True) -> Lead:
@@ -117,12 +116,12 @@ def lead(window: int, *, row: int = 1_000, lone: bool = True) -> Lead:
     ("window", "kind", "speaks"), [(601, Passed, False), (600, Passed, False), (599, Finding, True), (1, Finding, True)]
 )
 def test_just_above_the_limit_it_is_found_and_said(measures: Measures, window: int, kind: type, speaks: bool) -> None:
-    found = replace(measures, lead=lead(window))
+    found = measures.given(lead=lead(window))
     assert isinstance(RULE.judge(Case(found, found.devices[0], "", {})), kind)
     assert lead(window).speaks is speaks
     doubted = RULE.judge(Case(found, found.devices[0], "Cut.", {}))
     assert doubted == Unmeasured("host-lead", "Cut.")
-    several = replace(measures, lead=lead(window, lone=False))
+    several = measures.given(lead=lead(window, lone=False))
     assert isinstance(RULE.judge(Case(several, several.devices[0], "", {})), Passed)
     assert isinstance(RULE.judge(Case(found, found.devices[0], "", {"host-lead": 1.0})), Passed)
 

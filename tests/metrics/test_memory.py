@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from analyze.metrics import measure
-from analyze.metrics.memory import Memory
+from analyze.metrics import Measures
+from analyze.metrics.memory_use import Memory
 from analyze.report import build_report, render
 from analyze.settings import Definitions
 from analyze.timeline import Scope
@@ -43,7 +43,7 @@ def event(
 
 
 def memory_of(trace: Trace, wish: Scope | None = None) -> Memory:
-    return measure(trace, Definitions(), wish or Scope()).memory
+    return Measures(trace, Definitions(), wish or Scope()).memory
 
 
 def scene(ph: str = "i") -> TraceBuilder:
@@ -115,7 +115,7 @@ def test_an_unknown_level_is_said(load: Load) -> None:
     trace = load(b)
     (use,) = memory_of(trace).devices
     assert (use.level_known, use.start_bytes, use.peak_bytes, use.end_bytes) == (False, 60, 100, 10)
-    from analyze.metrics.memory_section import section
+    from analyze.metrics.memory import section
 
     assert "level at the start is unknown" in section(memory_of(trace)).blocks[0].text  # type: ignore[union-attr]
 
@@ -184,14 +184,14 @@ def test_torch_agrees(tmp_path: Path, python_export: bool) -> None:
         pytest.skip("this torch has one exporter only")
     rows = [row["args"] for row in json.loads(path.read_text())["traceEvents"] if row["name"] == "[memory]"]
     trace = Trace.load(path)
-    measures = measure(trace, Definitions(), Scope())
+    measures = Measures(trace, Definitions(), Scope())
     (use,) = measures.memory.devices
     assert use.peak_bytes == max(row["Total Allocated"] for row in rows)
     assert use.end_bytes == rows[-1]["Total Allocated"]
     assert use.end_bytes - use.start_bytes == sum(row["Bytes"] for row in rows)
     assert use.jumps == 0
     assert 0 <= use.unmade_peak_bytes <= use.start_bytes, "torch keeps counting what an earlier recording made"
-    told = {op.name: (op.self_cpu_memory_bytes, op.cpu_memory_bytes) for op in measures.host.ops}
+    told = {op.name: (op.self_cpu_memory_bytes, op.cpu_memory_bytes) for op in measures.ops.ops}
     expected = {one.key: (one.self_cpu_memory_usage, one.cpu_memory_usage) for one in recorded.key_averages()}
     assert {name: told[name] for name, bytes_ in expected.items() if any(bytes_)} == {
         name: bytes_ for name, bytes_ in expected.items() if any(bytes_)

@@ -53,7 +53,7 @@ def test_sums_agree(seed: int, tmp_path: Path) -> None:
     report = build_report(Trace.load(odd_trace(seed).write(tmp_path / "trace.json")))
     measures = report.measures
     total = sum(d.activity_sum_ns for d in measures.devices)
-    purpose, host = measures.purpose, measures.host
+    purpose, host = measures.op_categories, measures.ops
     assert purpose.total_ns == host.device_ns == sum(c.sum_ns for c in purpose.categories) == total
     assert sum(op.self_device_ns for op in host.ops) == host.self_device_ns <= total
     assert all(op.self_device_ns <= op.total_device_ns <= total for op in host.ops if op.calls == 1)

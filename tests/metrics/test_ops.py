@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from analyze.metrics.ops import HostSide, OpsView, measure_host
+from analyze.metrics.ops import HostSide, measure_host
+from analyze.settings import OpsView
 from analyze.timeline import CallTree
 from analyze.timeline.attribution import attribute
 from analyze.trace import Trace

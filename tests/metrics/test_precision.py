@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analyze.kernels.rules import RULES
-from analyze.metrics import Measures, measure
+from analyze.metrics import Measures
 from analyze.metrics.precision import HELPERS, Judgement
 from analyze.report import build_report, render
 from analyze.settings import Definitions
@@ -24,7 +24,7 @@ A100 = ("NVIDIA A100-SXM4-40GB", 108)
 
 def measured(plan: Plan, path: Path) -> Measures:
     write(plan, path / "trace.json")
-    return measure(Trace.load(path / "trace.json"), Definitions(), Scope())
+    return Measures(Trace.load(path / "trace.json"), Definitions(), Scope())
 
 
 def judged(plan: Plan, path: Path) -> dict[str, Judgement]:
@@ -105,7 +105,7 @@ def test_shares_sum_to_one_per_category(tmp_path: Path) -> None:
 def test_names_that_do_not_tell_take_the_type_of_the_inputs(load: Callable[[TraceBuilder], Trace]) -> None:
     types = {"Input type": ["c10::BFloat16", "c10::BFloat16"], "Input Dims": [[8, 8], [8, 8]]}
     b = TraceBuilder().op("aten::mm", 0, 20, **types).run("gemm_kernel", (5, 2), (30, 10))
-    (use,) = measure(load(b), Definitions(), Scope()).precision.uses
+    (use,) = Measures(load(b), Definitions(), Scope()).precision.uses
     assert (use.category, use.precision, use.told_by) == ("gemm", "bf16", "input types")
 
 
@@ -115,7 +115,7 @@ def test_split_k_sums_are_in_no_precision(load: Callable[[TraceBuilder], Trace])
     b.run("ampere_sgemm_32x32_sliced1x4_tn", (1, 2), (50, 1))
     b.run("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4>(Params)", (5, 2), (60, 60))
     b.run("void splitKreduce_kernel<float, float, float, float, true, false, false>(Params)", (10, 2), (130, 39))
-    audit = measure(load(b), Definitions(), Scope()).precision
+    audit = Measures(load(b), Definitions(), Scope()).precision
     assert [(u.precision, u.tensor_core, u.sum_ns) for u in audit.uses] == [
         ("tf32", True, 60_000),
         ("none", None, 39_000),

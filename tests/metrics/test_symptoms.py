@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.metrics import measure
+from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.timeline import Scope
 from analyze.trace import Trace
@@ -19,7 +19,7 @@ def underfilled_us(folder: Path, name: str, grid: list[int]) -> float:
     """Of a kernel of 100 us on 132 multiprocessors."""
     b = TraceBuilder().api("cudaLaunchKernel", 1, 5, correlation=1)
     path = b.kernel(name, 10, 100, correlation=1, grid=grid).write(folder / "trace.json")
-    symptoms = measure(Trace.load(path), Definitions(), Scope()).symptoms
+    symptoms = Measures(Trace.load(path), Definitions(), Scope()).symptoms
     assert symptoms.kernel_ns == 100_000
     return symptoms.underfilled_ns / 1000
 

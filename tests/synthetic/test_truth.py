@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.metrics import measure
+from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.timeline import Scope
 from analyze.trace import Trace
@@ -46,7 +46,7 @@ def test_ledger_is_the_truth_of_a_plan_drawn_now(tmp_path: Path) -> None:
 
 def check(plan: Plan, folder: Path) -> None:
     truth = write(plan, folder / "trace.json").truth
-    measures = measure(Trace.load(folder / "trace.json"), Definitions(top=10_000), Scope())
+    measures = Measures(Trace.load(folder / "trace.json"), Definitions(top=10_000), Scope())
     device = measures.devices[0]
     assert device.window_ns == truth.window_ns
     assert device.computation_ns == truth.busy_ns["computation"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from analyze.metrics import Measures, measure
+from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.timeline import CallTree, Scope, around_through_autograd
 from analyze.timeline.calls import OP
@@ -53,7 +53,7 @@ def model() -> TraceBuilder:
 
 
 def measured(trace: Trace) -> Measures:
-    return measure(trace, Definitions(), Scope())
+    return Measures(trace, Definitions(), Scope())
 
 
 def found(trace: Trace) -> dict[str, str]:
@@ -66,7 +66,7 @@ def found(trace: Trace) -> dict[str, str]:
 
 def test_module_and_purpose_of_the_forward_op(load: Callable[[TraceBuilder], Trace]) -> None:
     got = measured(load(model()))
-    assert {c.category: c.sum_ns for c in got.purpose.categories} == {"attention": 20_000, "gemm": 20_000}
+    assert {c.category: c.sum_ns for c in got.op_categories.categories} == {"attention": 20_000, "gemm": 20_000}
     modules = {m.module: (m.self_device_ns, m.total_device_ns, m.backward_device_ns) for m in got.modules}
     assert modules == {"Attention": (20_000, 40_000, 20_000), "Attention > Linear": (20_000, 20_000, 10_000)}
 
@@ -82,7 +82,7 @@ def test_the_engines_call_is_linked_and_the_node_in_it_is_not_linked_again(
 
 def test_the_op_table_stays_as_torch_has_it(load: Callable[[TraceBuilder], Trace]) -> None:
     """A forward op did not launch what its gradient did."""
-    ops = {op.name: op.total_device_ns for op in measured(load(model())).host.ops}
+    ops = {op.name: op.total_device_ns for op in measured(load(model())).ops.ops}
     assert (ops["aten::addmm"], ops["AddmmBackward0"]) == (10_000, 10_000)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyze.metrics import DeviceTime, measure
+from analyze.metrics import DeviceTime, Measures
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, Scope
 from analyze.trace import Trace
@@ -97,7 +97,7 @@ def build(rows: list[Row]) -> TraceBuilder:
 
 
 def devices(trace: Trace) -> dict[int, DeviceTime]:
-    return {d.id: d for d in measure(trace, Definitions(), Scope()).devices}
+    return {d.id: d for d in Measures(trace, Definitions(), Scope()).devices}
 
 
 def assert_same(device: DeviceTime | None, rows: list[Row], number: int) -> None:

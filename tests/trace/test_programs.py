@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analyze.metrics import measure
+from analyze.metrics import Measures
 from analyze.settings import Definitions
 from analyze.timeline import Scope
 from analyze.trace import Trace
@@ -77,7 +77,7 @@ def test_the_original_merged_file(shared: Path) -> None:
     (path,) = shared.glob("cases/25-*/trace.json")
     trace = Trace.load(path)
     assert latencies(trace) == [LATENCY_NS] * 20
-    measures = measure(trace, Definitions(), Scope())
+    measures = Measures(trace, Definitions(), Scope())
     (device,) = measures.devices
     assert (device.busy_ns, device.window_ns, device.unlinked) == (150_000, 480_000, 0)
     assert measures.launches.complete_share == 1.0
@@ -94,12 +94,12 @@ UNCLEAR = {
 def test_what_may_be_anybodys_is_linked_to_nobody_and_said(order: str, tmp_path: Path) -> None:
     trace = load(UNCLEAR[order], tmp_path)
     assert trace.activities["launch"].null_count() == 20
-    measures = measure(trace, Definitions(), Scope())
+    measures = Measures(trace, Definitions(), Scope())
     said = {n.id: n.text for n in measures.notices}
     assert "two processes with the same ids" in said["repeated-ids"]
     assert "linked to no launch" in said["repeated-ids"]
     assert "two processes with the same ids" in said["unlinked-activities"]
-    assert all(not op.total_device_ns for op in measures.host.ops), "an External id that two programs share names no op"
+    assert all(not op.total_device_ns for op in measures.ops.ops), "an External id that two programs share names no op"
 
 
 def test_ids_that_only_one_program_has_are_linked_all_the_same(tmp_path: Path) -> None:

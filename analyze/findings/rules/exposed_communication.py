@@ -38,7 +38,7 @@ def _finding(case: Case, cost: Cost) -> Finding:
 
 def _free_computation_ns(case: Case) -> int:
     """Computation that no collective runs beside yet, in nanoseconds: what could hide more of them."""
-    both = zip(case.measures.devices, case.measures.overlaps, strict=False)
+    both = zip(case.measures.devices, case.measures.overlap, strict=False)
     pairs = [pair for device, overlap in both if device == case.device for pair in overlap.pairs]
     beside = sum(p.overlapped_ns for p in pairs if (p.first, p.second) == ("computation", "communication"))
     return case.device.computation_ns - beside

@@ -24,7 +24,9 @@ def _finding(case: Case, cost: Cost) -> Finding:
     )
     dequantizes = any(re.match(_DEQUANTIZES, place.name) for place in cost.scenario.places)
     change = _IN_ONE_TYPE if dequantizes else fusing_change(RULE.fix, cost.scenario.dispatch)
-    return case.finding(RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", observed, change=change)
+    return case.finding(
+        RULE, cost, f"{plural(count, 'chain')} of memory-bound kernels unfused", observed, change=change
+    )
 
 
 _DEQUANTIZES = r"(void )?kDequantizeBlockwise\b"
@@ -40,7 +42,7 @@ RULE = Rule(
     what="Elementwise, normalization, copy and cast kernels follow one another on a stream.",
     why="Each of them reads and writes its tensors in memory; fused they would be read and written once.",
     fix="torch.compile(model)",
-    exceptions="A library kernel or a graph break separates them, or their shapes differ so that they cannot be one loop.",
+    exceptions="A library kernel or a graph break separates them, or their shapes differ too much for one loop.",
     measured=(
         "Replay with every chain as long as its longest kernel, a pass over its largest tensors: an upper bound. "
         "The host time of the ops that launched the others is gone too."

@@ -34,7 +34,9 @@ def finding(case: Case, cost: Cost) -> Finding:
         f"DataLoader work and for {percent(case.share(case.device.idle['host_other_ns']))} outside ops."
     )
     title = f"{who} on the launching thread{': ' + culprit(where) if where else ''}"
-    return case.finding(RULE, cost, title, observed, change="" if loads else _OPTIMIZER if _steps(where) else _ELSEWHERE)
+    return case.finding(
+        RULE, cost, title, observed, change="" if loads else _OPTIMIZER if _steps(where) else _ELSEWHERE
+    )
 
 
 def _steps(where: str) -> bool:

@@ -29,7 +29,11 @@ def check(case: Case) -> Outcome:
     )
     change = f"{times} times the workers, or less work per sample in them (decode, augment, collate)"
     return case.remark(
-        RULE, f"The loader starves {found.starved:,} of {plural(found.steps, 'step')}", observed, "medium", change=change
+        RULE,
+        f"The loader starves {found.starved:,} of {plural(found.steps, 'step')}",
+        observed,
+        "medium",
+        change=change,
     )
 
 

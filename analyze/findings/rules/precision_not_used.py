@@ -16,7 +16,9 @@ def check(case: Case) -> Outcome:
         return Unmeasured(RULE.id, "the file does not say what precision was asked for (capture records it)")
     scenario = case.measures.savings.scenario(RULE.costs[0])
     if scenario and scenario.precision == NOTHING_FASTER:
-        observed = f"{plural(scenario.count, 'GEMM or convolution kernel')} ran without it: {duration(scenario.time_ns)}."
+        observed = (
+            f"{plural(scenario.count, 'GEMM or convolution kernel')} ran without it: {duration(scenario.time_ns)}."
+        )
         title = f"This GPU is no faster in {audit.asked}"
         return case.remark(RULE, title, observed, "low", change="fp32, or fp16 where fp32-gemm names it")
     title = f"Asked for {audit.asked}, products ran in another precision"

@@ -20,7 +20,9 @@ def check(case: Case) -> Outcome:
         return Passed(RULE.id, f"{percent(share)} of kernel time has fewer blocks than multiprocessors")
     recorded = case.measures.recorded
     at = f" at batch size {recorded.batch_size:,}" if recorded and recorded.batch_size else ""
-    observed = f"{percent(share)} of kernel time runs in kernels with fewer blocks than the GPU has multiprocessors{at}."
+    observed = (
+        f"{percent(share)} of kernel time runs in kernels with fewer blocks than the GPU has multiprocessors{at}."
+    )
     return case.remark(RULE, "Kernels do not fill the GPU", observed, _level(case, share))
 
 

@@ -11,6 +11,7 @@ from analyze.metrics.whatif.sdpa import MATH, MathAttention
 from analyze.units import duration, percent, plural
 
 _MOST = 0.5  # of the time: with this much of it, PyTorch's own function is what runs unfused
+_NO_KERNEL = "The GPU or the build has no fused kernel for these inputs: the warning says so."
 
 
 def finding(case: Case, cost: Cost) -> Finding:
@@ -29,7 +30,9 @@ def finding(case: Case, cost: Cost) -> Finding:
         return case.finding(RULE, cost, title, observed)
     observed += f" {percent(called.share)} of it runs in {MATH}: {_given(called)}."
     finding = case.finding(RULE, cost, title, observed, change=_let_in(called))
-    return replace(finding, exceptions="The GPU or the build has no fused kernel for these inputs: the warning says so.")
+    return replace(
+        finding, exceptions="The GPU or the build has no fused kernel for these inputs: the warning says so."
+    )
 
 
 def _given(called: MathAttention) -> str:

@@ -32,7 +32,9 @@ def _compiles(case: Case, cost: Cost) -> Finding:
     where = in_steps(scenario.steps, len(case.measures.steps))
     worst = scenario.places[0]
     what = "torch.compile compiles again" if again else "torch.compile compiles"
-    observed = f"{what}{where}: {duration(scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
+    observed = (
+        f"{what}{where}: {duration(scenario.time_ns)} of host time, {duration(worst.time_ns)} of it in {worst.name}."
+    )
     step = where.removeprefix(" in ").capitalize()
     does = "recompiles" if again else "compiles"
     title = f"{step} {does}" if step else f"torch.compile {does} inside the window"

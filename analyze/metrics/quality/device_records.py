@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from analyze.metrics.question import Question
 from analyze.notices import Notice
 from analyze.trace import Trace
 from analyze.units import percent, plural
@@ -60,3 +61,6 @@ def _soft_streams(trace: Trace) -> Iterator[Notice]:
             "ends: ROCm may put several streams on one, so figures per stream are soft. Those per device are not."
         )
         yield Notice("soft-streams", text, overlapping)
+
+
+QUESTION = Question("zero_share", lambda a: zero_share(a.trace))

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.device_time import DEVICES, DeviceTime
+from analyze.metrics.launches import QUESTION as LAUNCHES
 from analyze.metrics.launches import Launches
+from analyze.metrics.quality.device_records import QUESTION as ZERO_SHARE
 from analyze.metrics.quality.device_records import record_notices
 from analyze.metrics.quality.recorded_run import recording_notices
+from analyze.metrics.question import Answers, Question
 from analyze.notices import Notice
 from analyze.settings import Definitions
 from analyze.timeline import Selection, spans
@@ -164,3 +167,17 @@ def _limits_of_the_file(trace: Trace) -> Iterator[Notice]:
 def _whole_microseconds(trace: Trace) -> bool:
     timed = trace.activities.filter("timed")
     return not bool(((timed["start_ns"] % 1000 != 0) | (timed["dur_ns"] % 1000 != 0)).any())
+
+
+def _measure(answers: Answers) -> tuple[Notice, ...]:
+    return find_notices(
+        answers.trace,
+        answers.selection,
+        answers.ask(DEVICES),
+        answers.ask(LAUNCHES),
+        answers.definitions,
+        answers.ask(ZERO_SHARE),
+    )
+
+
+QUESTION = Question("file-notices", _measure)

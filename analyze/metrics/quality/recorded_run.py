@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analyze.blocks import Section, Stat
 from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.question import Answers, Question
 from analyze.notices import Notice
 from analyze.trace import Recorded
 from analyze.units import duration, percent
@@ -62,3 +63,11 @@ def recording_notices(recorded: Recorded, devices: tuple[DeviceTime, ...]) -> It
         yield Notice("busy-machine", "The host was busy with other work while this was recorded.", 1)
     if recorded.output_finite is False:
         yield Notice("output-not-finite", "The model's output held inf or nan in this precision.", 1)
+
+
+def _section(answers: Answers) -> Section | None:
+    recorded = answers.ask(QUESTION)
+    return section(recorded) if recorded else None
+
+
+QUESTION = Question("recorded", lambda a: a.trace.metadata.recorded, section=_section, without_device=True)

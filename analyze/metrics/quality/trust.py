@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from analyze.blocks import Section, Stat
-from analyze.metrics.device_time import DeviceTime
+from analyze.metrics.device_time import HEADLINE, DeviceTime
+from analyze.metrics.launches import QUESTION as LAUNCHES
 from analyze.metrics.launches import Launches
+from analyze.metrics.quality.file_notices import QUESTION as FILE_NOTICES
+from analyze.metrics.question import Answers, Question
 from analyze.notices import Notice
 from analyze.units import duration, percent, plural
 
@@ -99,3 +102,17 @@ def section(trust: Trust) -> Section:
         between = f"idle between {percent(trust.idle_low_share)} and {percent(trust.idle_high_share)} of the window"
         stats.append(Stat("Trust", f"{between}: {'; '.join(trust.readings)}"))
     return Section("trust", "What the figures stand on", tuple(stats))
+
+
+def _measure(answers: Answers) -> Trust | None:
+    notices = answers.ask(FILE_NOTICES)
+    flags, cut = answers.trace.metadata.flags, answers.trace.recording.cut
+    return measure_trust(answers.ask(HEADLINE), answers.ask(LAUNCHES), notices, flags, cut=cut)
+
+
+def _section(answers: Answers) -> Section | None:
+    trust = answers.ask(QUESTION)
+    return section(trust) if trust is not None else None
+
+
+QUESTION = Question("trust", _measure, answer=Trust | None, section=_section)

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.first_use import allocations as driver_allocations
-from analyze.metrics.launches import LAUNCH_CALL
 from analyze.metrics.whatif.loading import measure_loading
 from analyze.metrics.whatif.origins import allocation_origin, first_use_origin, in_the_loop
 from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, places
 from analyze.timeline import Change, Intervals, intersect, join, spans, subtract, union
+from analyze.timeline.blocking import LAUNCH_CALL
 from analyze.timeline.frames import own_frames
 from analyze.timeline.host import ThreadStates
 from analyze.timeline.intervals import NOTHING

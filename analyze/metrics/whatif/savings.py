@@ -8,6 +8,12 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from analyze.guard import require
+from analyze.metrics.blocking_calls import FINAL_SYNC
+from analyze.metrics.device_time import MAIN_TIMELINE
+from analyze.metrics.foundations import ATTRIBUTION, DELAYS, HOST
+from analyze.metrics.precision import ABILITIES, GPU
+from analyze.metrics.question import Answers, Question
 from analyze.metrics.whatif import attention, collective_changes, copy_changes, device_changes, host_changes
 from analyze.metrics.whatif.scenario import Builder, Scenario, WhatIfInputs
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
@@ -183,3 +189,21 @@ def _removed(amounts: Int64, shorter: dict[int, int]) -> int:
     """What some amounts lose when they are shortened."""
     rows = np.fromiter(shorter, np.int64, len(shorter))
     return int(np.maximum(amounts[rows] - np.fromiter(shorter.values(), np.int64, len(shorter)), 0).sum())
+
+
+def _measure(answers: Answers) -> Savings:
+    inputs = WhatIfInputs(
+        answers.ask(DELAYS),
+        answers.ask(ATTRIBUTION),
+        answers.ask(GPU),
+        answers.ask(ABILITIES),
+        answers.definitions,
+        answers.selection.host_interval,
+        answers.ask(FINAL_SYNC),
+    )
+    require(answers.ask(HOST), inputs.delays, inputs.work, inputs.gpu, inputs.abilities, inputs.final)
+    line = answers.ask(MAIN_TIMELINE)
+    return Savings(inputs, line) if line else Savings(None, None)
+
+
+QUESTION = Question("savings", _measure)

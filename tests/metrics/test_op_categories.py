@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analyze.metrics import Measures, measure
+from analyze.metrics import Measures
 from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.settings import Definitions
 from analyze.timeline import Scope
@@ -21,7 +21,7 @@ ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor
 
 
 def measured(trace: Trace) -> Measures:
-    return measure(trace, Definitions(), Scope())
+    return Measures(trace, Definitions(), Scope())
 
 
 def unfused_attention() -> TraceBuilder:
@@ -39,7 +39,7 @@ def unfused_attention() -> TraceBuilder:
 
 
 def test_unfused_attention_is_attention_by_op_only(load: Callable[[TraceBuilder], Trace]) -> None:
-    purpose = measured(load(unfused_attention())).purpose
+    purpose = measured(load(unfused_attention())).op_categories
     groups = {g.group: (g.by_kernel, g.by_op) for g in purpose.groups}
     assert groups["attention"] == (0.0, 0.75)
     assert groups["GEMM"] == (0.75, 0.25)
@@ -63,7 +63,7 @@ def test_time_by_module(load: Callable[[TraceBuilder], Trace]) -> None:
 
 def test_kernels_without_an_op_keep_the_kernels_category(load: Callable[[TraceBuilder], Trace]) -> None:
     b = TraceBuilder().run("ampere_sgemm_128x64_tn", (0, 5), (10, 10), api="cudaGraphLaunch")
-    (category,) = measured(load(b)).purpose.categories
+    (category,) = measured(load(b)).op_categories.categories
     assert (category.category, category.without_op_ns) == ("gemm", 10_000)
 
 
@@ -221,15 +221,15 @@ def test_bytes(op: str, dims: str, types: str, size: int | None) -> None:
 def test_public_traces(shared: Path) -> None:
     """Unfused attention by op; kernels of a graph classified without any op; exposed and hidden communication."""
     owlv2 = measured(Trace.load(shared / "traces" / "h100_owlv2_large.json.gz"))
-    attention = next(g for g in owlv2.purpose.groups if g.group == "attention")
+    attention = next(g for g in owlv2.op_categories.groups if g.group == "attention")
     assert attention.by_kernel == 0
     assert attention.by_op == pytest.approx(0.8685, abs=0.001)
     assert next(c.share for c in owlv2.categories if c.category == "softmax") == pytest.approx(0.463, abs=0.001)
-    graph = measured(Trace.load(shared / "traces" / "mi300_vllm_decode_graph.json.gz")).purpose
+    graph = measured(Trace.load(shared / "traces" / "mi300_vllm_decode_graph.json.gz")).op_categories
     assert graph.other_ns < 0.02 * graph.total_ns
     assert next(c for c in graph.categories if c.category == "gemm").without_op_ns > 0
     nccl = measured(Trace.load(shared / "traces" / "a100_nccl_training.json.gz"))
-    device, (pair, *_) = nccl.devices[0], nccl.overlaps[0].pairs
+    device, (pair, *_) = nccl.devices[0], nccl.overlap[0].pairs
     assert (pair.second, device.exposed_communication_ns > 0, pair.overlapped_ns > 0) == ("communication", True, True)
 
 
