@@ -51,7 +51,7 @@ def test_outputs_pick_their_format_by_suffix(tmp_path: Path) -> None:
     done = run(SAMPLE, *[arg for name in names for arg in ("-o", name)])
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "".join(f"wrote {name}\n" for name in names)
-    assert json.loads(names[2].read_text())["schema_version"] == "1.1"
+    assert json.loads(names[2].read_text())["schema_version"] == "2.0"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.json", "r.md", "r.txt"], "no half files are left"
     again = run(SAMPLE, "-o", names[1])
     assert again.returncode == 0, "a report of ours may be replaced"

@@ -78,7 +78,7 @@ def test_a_baseline_beside_the_report(pair: tuple[Path, Path], tmp_path: Path) -
 def test_refused(pair: tuple[Path, Path], tmp_path: Path) -> None:
     made = report(run([400, 410, 420]), tmp_path / "t.json")
     other = edited(made, tmp_path / "other.json", definitions={"long_gap_ns": 5, "top": 10})
-    newer = edited(made, tmp_path / "newer.json", schema_version="2.0")
+    newer = edited(made, tmp_path / "newer.json", schema_version="3.0")
     same = edited(made, tmp_path / "same.json")
     snapshot = edited(made, tmp_path / "snapshot.json", snapshot={})
     text = tmp_path / "random.json"
@@ -88,7 +88,7 @@ def test_refused(pair: tuple[Path, Path], tmp_path: Path) -> None:
         (["compare", pair[0], "nothing.json"], "does not exist"),
         (["compare", "-", "-"], "only once"),
         (["compare", pair[0], other], "long_gap_ns (1,000,000 and 5)"),
-        (["compare", pair[0], newer], "has report schema 2.0"),
+        (["compare", pair[0], newer], "has report schema 3.0"),
         (["compare", snapshot, pair[0]], "is a report on a memory snapshot"),
         (["compare", text, pair[0]], "random.json"),
         (["compare", *pair * 3], "at most 5"),

@@ -13,7 +13,7 @@ import msgspec
 from analyze.errors import NotAReportError
 from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
-from analyze.report.about import SCHEMA_VERSION
+from analyze.report.about import READ
 from analyze.report.report import Metric, Report
 from analyze.report.stored import read_stored
 from analyze.trace.stream import name_of
@@ -261,8 +261,7 @@ def _check_kind(name: str, found: Mapping[str, msgspec.Raw]) -> None:
         version = msgspec.json.decode(found["schema_version"], type=str)
     except msgspec.DecodeError:
         version = ""
-    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+    if version.partition(".")[0] not in READ:
         theirs = version if _VERSION.fullmatch(version) else "of another kind"
-        raise NotAReportError(
-            f"{name} has report schema {theirs}; this program reads {SCHEMA_VERSION.partition('.')[0]}.x.", again
-        )
+        reads = " and ".join(f"{major}.x" for major in READ)
+        raise NotAReportError(f"{name} has report schema {theirs}; this program reads {reads}.", again)

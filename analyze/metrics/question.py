@@ -41,6 +41,7 @@ class Answers:
         self.selection = select(trace, scope)
         self.view = view or OpsView()
         self._guard = Guard()
+        self._given: dict[str, Any] = {}
         self._found: dict[str, Any] = {}
         self._find: Callable[[Question[Any]], Any] = lambda question: question.measure(self)
 
@@ -54,7 +55,8 @@ class Answers:
     def given(self, **answers: Any) -> Self:
         """The same with some answers replaced; what else is asked for is found from these."""
         other = copy(self)
-        other._guard, other._found = Guard(), {**answers}
+        other._given = {**self._given, **answers}
+        other._guard, other._found = Guard(), {**other._given}
         other._find = lambda question: question.measure(other)
         return other
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "2.0"
+READ = ("1", "2")  # major versions: what 1.x calls otherwise, no comparison reads
 TOOL = "gpuledger"
 
 

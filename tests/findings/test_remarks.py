@@ -85,7 +85,7 @@ def test_profiler_stretch(measures: Measures) -> None:
 )
 def test_products_on_a_gpu_whose_peaks_are_not_known(measures: Measures, rule: str, cost: str) -> None:
     audit = replace(measures.precision, asked="tf32")
-    finding = remark(replace(measures, precision=audit), rule, costs=(cost,))
+    finding = remark(measures.given(precision=audit), rule, costs=(cost,))
     assert "is not stated" in finding.observed
     assert finding.severity == "medium"
 

@@ -208,8 +208,7 @@ def test_memory_headroom(measures: Measures, reserved: int, kind: type) -> None:
     use = object.__new__(MemoryUse)
     object.__setattr__(use, "device_type", 1)
     object.__setattr__(use, "reserved_peak_bytes", reserved)
-    full = replace(
-        measures,
+    full = measures.given(
         symptoms=replace(measures.symptoms, memory_bytes=100),
         memory=replace(measures.memory, devices=(use,)),
     )

@@ -202,7 +202,7 @@ def test_what_differs_besides_the_figures_is_a_notice(tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
-    "another schema": ({"schema_version": "2.0"}, "has report schema 2.0; this program reads 1.x"),
+    "another schema": ({"schema_version": "3.0"}, "has report schema 3.0; this program reads 1.x and 2.x"),
     "a snapshot": ({"snapshot": {}}, "is a report on a memory snapshot"),
     "times as text": ({"steps": [{"time_ns": "long"}]}, r"damaged report: Expected `int \| null`, got `str` - at"),
     "no trace": ({"trace": 5}, "damaged report"),
