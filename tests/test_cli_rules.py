@@ -109,3 +109,16 @@ def test_findings_as_gates(trace: Path) -> None:
     assert "✗ finding:launch-bound" in failed.stdout
     assert "✓ finding:sync-stall" in failed.stdout
     assert analyze(trace, "-q", "--fail-if", "finding:iteration-sync").returncode == 0
+
+
+@pytest.mark.parametrize("words", [["rules"], ["explain", "launch-bound"], ["explain", "host lead"], ["--help"]])
+def test_words_wait_for_no_library(words: list[str]) -> None:
+    code = (
+        "import sys; sys.argv = ['analyze', *sys.argv[1:]]\n"
+        "from analyze.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "sys.exit(bool({'polars', 'numpy', 'msgspec', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert done.stdout
+    assert done.returncode == 0

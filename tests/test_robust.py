@@ -129,7 +129,7 @@ def test_a_rule_that_raises_itself(rule: Rule, monkeypatch: pytest.MonkeyPatch) 
         raise PlantedError
 
     broken = tuple(replace(r, check=check, finding=None) if r.id == rule.id else r for r in RULES)
-    monkeypatch.setattr(sys.modules["analyze.findings.diagnose"], "RULES", broken)
+    monkeypatch.setattr(sys.modules["analyze.findings.diagnosis"], "RULES", broken)
     report = build_report(Trace.load(SAMPLE))
     assert (rule.id, INTERNAL) in [(missing.id, missing.reason) for missing in report.diagnosis.unmeasured]
     every = (*report.diagnosis.findings, *report.diagnosis.passed, *report.diagnosis.unmeasured)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -12,8 +12,9 @@ from analyze.findings import State, window_states
 from analyze.findings.states import SPLIT, STATES
 from analyze.kernels.categories import LABELS, WITH_PRECISION
 from analyze.metrics.step_ledgers import StepLedger
+from analyze.report.headline_metrics import HEADLINE_METRICS, METRICS, HeadlineMetric
 
-_POLARITY = {"computation": "higher"}  # of shares: the more of the window computes, the better
+STATE_SHARES = tuple(metric for metric in HEADLINE_METRICS if metric.label in {state.label for state in STATES})
 
 
 _Step = TypeVar("_Step")
@@ -83,8 +84,8 @@ def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:
 
 
 def _headline(subject: Comparable) -> Iterator[Figure]:
-    yield Figure("step_time", "Step time", "ns", "lower", subject.metric("step_time"), _paces(subject))
-    yield Figure("window_time", "Whole window", "ns", "lower", subject.metric("window_time"))
+    yield _figure("step_time", subject.metric("step_time"), _paces(subject))
+    yield _figure("window_time", subject.metric("window_time"))
 
 
 def _paces(subject: Comparable) -> tuple[float, ...]:
@@ -119,18 +120,25 @@ def _states(subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: boo
 def _state_shares(subject: Comparable, ledgers: Sequence[StepLedger]) -> Iterator[Figure]:
     ledger = subject.ledger
     window = ledger.window_ns if ledger else 0
-    per_step = [(one.window_ns, window_states(one)) for one in ledgers if one.window_ns]
-    for i, state in enumerate(STATES):
+    for i, (state, metric) in enumerate(zip(STATES, STATE_SHARES, strict=True)):
         found = subject.states
         value = found[i].ns / window if found and window else None
-        steps = tuple(states[i].ns / whole for whole, states in per_step)
+        steps = _of_steps(metric, ledgers)
         if _unsplit(subject, state):
             value, steps = None, ()
-        prefix = "idle_" if state.idle else "" if state.id == "computation" else "exposed_"
-        better = _POLARITY.get(state.id, "lower")
-        yield Figure(f"{prefix}{_snake(state.id)}_share", state.label, "share", better, value, steps)
-    idle = tuple(sum(s.ns for s in states if s.idle) / whole for whole, states in per_step)
-    yield Figure("idle_share", "Idle, all causes", "share", "lower", subject.metric("idle_share"), idle)
+        yield _figure(metric.id, value, steps)
+    yield _figure("idle_share", subject.metric("idle_share"), _of_steps(METRICS["idle_share"], ledgers))
+
+
+def _figure(name: str, value: float | int | None, steps: tuple[float, ...] = ()) -> Figure:
+    metric = METRICS[name]
+    return Figure(metric.id, metric.label, metric.unit, metric.better, value, steps)
+
+
+def _of_steps(metric: HeadlineMetric, ledgers: Sequence[StepLedger]) -> tuple[float, ...]:
+    """The metric in each step that has it."""
+    assert metric.of_step is not None
+    return tuple(value for ledger in ledgers if (value := metric.of_step(ledger)) is not None)
 
 
 def _categories(subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
@@ -160,42 +168,30 @@ def _precision(subject: Comparable) -> Iterator[Figure]:
 
 
 def _launches(subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: bool) -> Iterator[Figure]:
-    yield _amount(subject, "launches", "Launches", ledgers, lambda one: one.launches, per_step=per_step)
-    latency = tuple(one.launch_latency_p50_ns for one in ledgers if one.launch_latency_p50_ns is not None)
-    value = subject.metric("launch_latency_p50")
-    yield Figure("launch_latency_p50", "Launch latency, median", "ns", "lower", value, latency)
+    yield _amount("launches", subject, ledgers, per_step=per_step)
+    latency = METRICS["launch_latency_p50"]
+    yield _figure(latency.id, subject.metric(latency.id), _of_steps(latency, ledgers))
 
 
 def _waits(
     subject: Comparable, ledgers: Sequence[StepLedger], whole: Sequence[StepLedger], *, per_step: bool
 ) -> Iterator[Figure]:
-    yield _amount(subject, "blocking_calls", "Blocking calls", ledgers, lambda one: one.blocking_calls,
-                  per_step=per_step)  # fmt: skip
-    yield _amount(subject, "blocked_time", "Blocked", ledgers, lambda one: one.blocked_ns, per_step=per_step)
-    yield _amount(subject, "exposed_sync_time", "Exposed sync", whole, lambda one: one.exposed_sync_ns,
-                  per_step=per_step)  # fmt: skip
+    yield _amount("blocking_calls", subject, ledgers, per_step=per_step)
+    yield _amount("blocked_time", subject, ledgers, per_step=per_step)
+    yield _amount("exposed_sync_time", subject, whole, per_step=per_step)
 
 
-def _amount(
-    subject: Comparable,
-    metric: str,
-    label: str,
-    ledgers: Sequence[StepLedger],
-    of_step: Callable[[StepLedger], int],
-    *,
-    per_step: bool,
-) -> Figure:
+def _amount(name: str, subject: Comparable, ledgers: Sequence[StepLedger], *, per_step: bool) -> Figure:
     """A metric that adds up over steps."""
-    steps = tuple(of_step(ledger) for ledger in ledgers) if per_step else ()
-    unit = "ns" if metric.endswith("_time") else "count"
-    return Figure(metric, label, unit, "lower", middle(steps) if steps else subject.metric(metric), steps)
+    steps = _of_steps(METRICS[name], ledgers) if per_step else ()
+    return _figure(name, middle(steps) if steps else subject.metric(name), steps)
 
 
 def _memory(subject: Comparable) -> Iterator[Figure]:
     peaks = [peak for peak in subject.memory.devices if peak.device >= 0]
     main: MemoryPeak | None = max(peaks, key=lambda peak: peak.peak_bytes, default=None)
     allocated, reserved = (main.peak_bytes, main.reserved_peak_bytes) if main else (None, None)
-    yield Figure("memory_peak", "Peak allocated", "bytes", "lower", allocated)
+    yield _figure("memory_peak", allocated)
     yield Figure("memory_reserved_peak", "Peak reserved", "bytes", "lower", reserved)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from analyze.errors import GateError
-from analyze.report.metric_names import METRICS, RANK_METRICS, Named, named
+from analyze.report.headline_metrics import METRICS, RANK_METRICS, HeadlineMetric, named
 
 if TYPE_CHECKING:
     from analyze.compare import Comparable, Comparison
@@ -32,7 +32,6 @@ _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ%/]*)"
 _LIMIT = re.compile(rf"(\w+(?::\w+)?)\s*(>=|<=|>|<)\s*{_NUMBER}")
 _WORSE = re.compile(rf"(\w+)\s*([+-])\s*{_NUMBER}")
 _FINDING = re.compile(r"finding:([a-z0-9-]+)")
-_ADD_UP = ("blocked_time", "blocking_calls", "exposed_sync_time", "launches")  # over steps: compared per step
 _SPREADS = {"within-spread": ", within step spread", "no-spread": ", no spread known"}
 _DECIMALS = 9
 SEVERITIES = ("low", "medium", "high")
@@ -139,25 +138,25 @@ def parse_gate(expression: str) -> Gate:
     return gate
 
 
-def _metric(expression: str, name: str) -> Named:
+def _metric(expression: str, name: str) -> HeadlineMetric:
     metric = named(name)
     if metric is not None:
         return metric
     close = difflib.get_close_matches(name, [*METRICS, *RANK_METRICS], n=1)
     meant = f"Did you mean {close[0]!r}? " if close else ""
     raise GateError(
-        f"The gate {expression!r} names no metric: {name!r} is unknown.", f"{meant}Metrics: {', '.join(METRICS)}."
+        f"The gate {expression!r} names no metric: {name!r} is unknown.", f"{meant}Metrics: {', '.join(sorted(METRICS))}."
     )
 
 
-def _known(name: str) -> Named:
+def _known(name: str) -> HeadlineMetric:
     """What the metric of a gate is: its name was checked when it was read."""
     metric = named(name)
     assert metric is not None, name
     return metric
 
 
-def _check_unit(gate: Gate, metric: Named) -> None:
+def _check_unit(gate: Gate, metric: HeadlineMetric) -> None:
     units = list(_SIZES[metric.unit])
     if gate.relative:
         units = ["%", *(["pp"] if metric.unit == "share" else [unit for unit in units if unit])]
@@ -192,7 +191,7 @@ def judge_gate(gate: Gate, this: Run, before: Comparable | None, comparison: Com
         changes = comparison.changes if comparison else None
         row = changes.row(gate.subject) if changes else None
         a, b = (row.a, row.b) if row else (before.metric(gate.subject) if before else None, this.metric(gate.subject))
-        amounts_per_step = bool(changes and changes.per_step and gate.subject in _ADD_UP)
+        amounts_per_step = bool(changes and changes.per_step and _known(gate.subject).additive)
         outcome, text = _judge_change(gate, a, b, " per step" if amounts_per_step else "")
         text += _SPREADS.get(row.verdict, "") if row and outcome != "not-judged" else ""
     return GateResult(gate.expression, outcome, text)

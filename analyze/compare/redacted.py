@@ -11,7 +11,7 @@ from analyze.findings import RULES, STATES
 from analyze.kernels.categories import NAMES
 from analyze.metrics.step_ledgers import Ledger, StepLedger
 from analyze.palette import VERDICTS
-from analyze.report.metric_names import METRICS
+from analyze.report.headline_metrics import METRICS
 from analyze.report.redact.policy import Redaction
 from analyze.report.report import Metric
 from analyze.settings import Definitions

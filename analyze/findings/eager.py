@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from analyze.findings.finding import Finding, Outcome, Passed
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
-from analyze.metrics.whatif.dispatch import Dispatch
+
+if TYPE_CHECKING:
+    from analyze.metrics.whatif.dispatch import Dispatch
 
 _WORTH = 0.1  # of the work in question: below it what is left eager explains little
 _ALL = 0.9

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed, Saving, Severity, Unmeasured
 from analyze.findings.rocm import in_words_of_rocm
 from analyze.gpus import is_amd
-from analyze.metrics import DeviceTime, Measures
-from analyze.metrics.whatif.savings import DOUBTED, WITHHELD
-from analyze.metrics.whatif.scenario import Place, Scenario
+from analyze.metrics.vocabulary import DOUBTED, WITHHELD
 from analyze.units import duration, percent
+
+if TYPE_CHECKING:
+    from analyze.metrics import DeviceTime, Measures
+    from analyze.metrics.whatif.scenario import Place, Scenario
 
 _FREELY = ("launches",)
 _WAITS = ("waits", "explicit-waits", "allocations")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from analyze.metrics import DeviceTime
-from analyze.metrics.step_ledgers import Ledger
+if TYPE_CHECKING:
+    from analyze.metrics import DeviceTime
+    from analyze.metrics.step_ledgers import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from analyze.findings.states import State
-from analyze.metrics.lead import Lead
 from analyze.units import duration, percent
+
+if TYPE_CHECKING:
+    from analyze.metrics.lead import Lead
 
 HOST_BOUND = "host-bound"
 _AROUND = 0.1  # of the host time around the window: with that much behind it, it is not only before it

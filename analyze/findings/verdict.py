@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analyze.findings.states import State, window_states
 from analyze.findings.step_verdict import lead_sentence, lead_state
 from analyze.findings.words import in_steps
-from analyze.metrics import DeviceTime, Gap, Measures
-from analyze.metrics.device_time import headline
-from analyze.metrics.quality.device_records import ZERO_TOO_MANY
+from analyze.metrics.vocabulary import ZERO_TOO_MANY
 from analyze.settings import Definitions
 from analyze.units import duration, nested_tenths, percent, plural, tenths_text
+
+if TYPE_CHECKING:
+    from analyze.metrics import DeviceTime, Gap, Measures
 
 _ALIKE = 0.8  # gaps of at least this part of the longest one are told together
 _WORTH_TELLING = 0.1  # of the idle time: below it the longest gaps explain little
@@ -48,7 +50,7 @@ def judge(measures: Measures, definitions: Definitions, *, cut: bool) -> Verdict
         definitions: limits.
         cut: the file ends early.
     """
-    device = headline(measures.devices)
+    device = measures.headline
     if device is None or device.window_ns == 0:
         return _without_device(measures)
     states = window_states(device)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed
 from analyze.findings.rule import Case, Cost, Rule
-from analyze.metrics import DeviceTime
-from analyze.metrics.whatif.savings import ShrunkGap
-from analyze.metrics.whatif.scenario import NOTHING_FASTER
+from analyze.metrics.vocabulary import NOTHING_FASTER
 from analyze.units import duration, percent, plural
+
+if TYPE_CHECKING:
+    from analyze.metrics import DeviceTime
+    from analyze.metrics.whatif.savings import ShrunkGap
 
 _LONGEST = 32
 _FRAME = re.compile(r"^.*\(\d+\): (\S+)")

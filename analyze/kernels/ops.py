@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from analyze.kernels.classify import classify_name
+from analyze.kernels.classification import classify_name
 from analyze.kernels.names import to_words
 
 _MODULE = re.compile(r"^nn\.Module: (\w+?)(?:_\d+)?$")

@@ -13,12 +13,12 @@ from analyze.metrics.device_time import DEVICES, DeviceTime
 from analyze.metrics.foundations import HOST
 from analyze.metrics.idle import PART_LABELS
 from analyze.metrics.question import Question
+from analyze.metrics.vocabulary import SPEAKS
 from analyze.timeline import Host, Intervals, Selection, intersect, union
 from analyze.timeline.frames import LIBRARY, short_frame
 from analyze.trace import Trace, timed_rows
 from analyze.units import duration
 
-SPEAKS = 0.40  # of the host row of a lone step, by which it is longer than the window: beyond it sentences speak of it
 _COVERS = 0.5  # of the host time around the window: a name that covers less does not explain it
 _STEP = "ProfilerStep#"
 

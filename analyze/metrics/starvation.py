@@ -16,7 +16,6 @@ from analyze.timeline.intervals import NOTHING, Intervals
 from analyze.trace import Trace, matching, timed_rows
 
 _STARVED = 0.1  # of a step: idle time inside the wait for workers from which on it counts
-FEWEST = 3  # steps: of fewer nothing can be said about most
 
 
 @dataclass(frozen=True, slots=True)

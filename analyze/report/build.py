@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from analyze.blocks import Breakdown, Page, Part
 from analyze.findings import RULES, Diagnosis, Verdict, diagnose, judge, window_states
 from analyze.guard import INTERNAL, Guard, present
-from analyze.metrics import QUESTIONS, DeviceTime, Measures, OpsView, step_times
+from analyze.metrics import QUESTIONS, DeviceTime, Measures, OpsView
 from analyze.notices import Notice, NotMeasured
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import next_steps
 from analyze.report.header import measured_line, verdict_word
+from analyze.report.headline_metrics import HEADLINE_METRICS
 from analyze.report.report import Metric, Report, TraceInfo
 from analyze.report.sections import sections_of
 from analyze.settings import Definitions
@@ -132,46 +134,16 @@ def _ledger(device: DeviceTime | None, measures: Measures) -> Breakdown | None:
 
 
 def _metrics(guard: Guard, measures: Measures, device: DeviceTime | None) -> dict[str, Metric]:
-    window = device.window_ns if device else 0
-
-    def share(ns: int, better: str) -> Metric:
-        return Metric(ns / window if window else None, "share", better, "window of the headline device")
-
-    found: dict[str, Metric] = {}
-    if device is not None:
-        found = {
-            "window_time": Metric(window, "ns", "lower"),
-            "busy_share": share(device.busy_ns, "higher"),
-            "idle_share": share(device.idle_ns, "lower"),
-            "computation_share": share(device.computation_ns, "higher"),
-            "exposed_communication_share": share(device.exposed_communication_ns, "lower"),
-            "exposed_copy_share": share(device.exposed_copy_ns, "lower"),
-            "exposed_sync_time": Metric(device.exposed_sync_ns, "ns", "lower"),
-        }
-        for state in window_states(device):
-            if state.idle:
-                found[f"idle_{state.id.replace('-', '_')}_share"] = share(state.ns, "lower")
-
-    def own(name: str, unit: str, value: Callable[[], int | None]) -> Metric:
-        return Metric(guard.make_or(name, value, None), unit, "lower")
-
-    return {
-        **found,
-        "blocked_time": own("blocked_time", "ns", lambda: measures.blocking_calls.blocked_ns),
-        "blocking_calls": own("blocking_calls", "count", lambda: measures.blocking_calls.calls),
-        "launches": own("launches", "count", lambda: measures.launches.calls),
-        "launch_latency_p50": own("launch_latency_p50", "ns", lambda: _latency(measures)),
-        "memory_peak": own("memory_peak", "bytes", lambda: _memory_peak(measures)),
-        "step_time": own("step_time", "ns", lambda: (step_times(measures.steps) or (None,))[0]),
-    }
-
-
-def _latency(measures: Measures) -> int | None:
-    return measures.launches.latency_ns.p50_ns if measures.launches.latency_ns else None
-
-
-def _memory_peak(measures: Measures) -> int | None:
-    return max((use.peak_bytes for use in measures.memory.devices if use.device >= 0), default=None)
+    found = {}
+    for metric in HEADLINE_METRICS:
+        if metric.of_report is not None:
+            value = guard.make_or(metric.id, partial(metric.of_report, measures), None)
+        elif device is not None and metric.of_device is not None:
+            value = metric.of_device(device)
+        else:
+            continue
+        found[metric.id] = Metric(value, metric.unit, metric.better, metric.of)
+    return found
 
 
 def _not_measured(measures: Measures) -> Iterator[NotMeasured]:

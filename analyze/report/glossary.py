@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from analyze.kernels.categories import LABELS
-from analyze.report.metric_names import METRICS
+from analyze.report.headline_metrics import METRICS
 
 _HEADING = re.compile(r"^(#{2,3}) +(.+)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from analyze.errors import SelectionError
 from analyze.findings import RULES, STATES, Rule
 from analyze.findings.rule import HIGH, MEDIUM
-from analyze.metrics.lead import SPEAKS
+from analyze.metrics.vocabulary import SPEAKS
 from analyze.report.glossary import find_term, words
 from analyze.report.glossary import terms as all_terms
 from analyze.report.text import EMPTY, shorten

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from analyze.kernels import classify, classify_name
-from analyze.kernels.classify import TABLE
+from analyze.kernels.classification import TABLE
 from analyze.kernels.names import parse
 from analyze.kernels.rule import Rule
 from analyze.kernels.table import RuleTable

@@ -10,7 +10,7 @@ import pytest
 
 import analyze.findings.rules as folder
 from analyze.findings import RULES, SEVERITIES, Finding, Passed, Rule, Unmeasured
-from analyze.findings.diagnose import diagnose
+from analyze.findings.diagnosis import diagnose
 from analyze.findings.rule import Case, severity
 from analyze.metrics import Measures
 from analyze.metrics.memory_use import MemoryUse

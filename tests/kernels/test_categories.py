@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analyze.kernels.categories import CATEGORIES, GROUPS, HEAVY, MEMBERS, MEMORY_BOUND, NAMES, WITH_PRECISION
-from analyze.kernels.classify import classify_name
+from analyze.kernels.classification import classify_name
 
 
 def test_every_category_is_in_one_group() -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from analyze.kernels.categories import NAMES
-from analyze.kernels.classify import TABLE, classify_name
+from analyze.kernels.classification import TABLE, classify_name
 from analyze.kernels.literals import required_literals
 from analyze.kernels.names import parse
 from analyze.kernels.rule import Rule

@@ -12,7 +12,7 @@ from analyze.findings import STATES
 from analyze.kernels.categories import NAMES
 from analyze.palette import VERDICTS
 from analyze.report.glossary import _ALIKE, find_term, terms
-from analyze.report.metric_names import METRICS, RANK_METRICS
+from analyze.report.headline_metrics import METRICS, RANK_METRICS
 from analyze.report.rules import explain, list_terms
 
 DOCS = Path(__file__).parents[2] / "analyze" / "docs"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit
-from analyze.metrics.whatif.origins import EMPTY_CACHE
+from analyze.metrics.vocabulary import EMPTY_CACHE
 from analyze.units import duration, plural
 
 

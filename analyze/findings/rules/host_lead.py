@@ -6,7 +6,7 @@ from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule, severity
 from analyze.findings.step_verdict import lead_sentence
 from analyze.findings.words import culprit
-from analyze.metrics.lead import SPEAKS
+from analyze.metrics.vocabulary import SPEAKS
 from analyze.units import percent
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit, in_steps, is_frame
-from analyze.metrics import Gap
-from analyze.metrics.whatif.scenario import Loading
 from analyze.units import duration, percent, plural
+
+if TYPE_CHECKING:
+    from analyze.metrics import Gap
+    from analyze.metrics.whatif.scenario import Loading
 
 _PARTS = ("host_data_loading_ns", "host_other_ns")
 

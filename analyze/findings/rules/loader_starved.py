@@ -6,7 +6,7 @@ from math import ceil, isinf
 
 from analyze.findings.finding import Outcome, Passed, Unmeasured
 from analyze.findings.rule import Case, Rule
-from analyze.metrics.starvation import FEWEST
+from analyze.metrics.vocabulary import FEWEST_STEPS
 from analyze.units import duration, percent, plural
 
 _TENTHS = 10
@@ -17,7 +17,7 @@ def check(case: Case) -> Outcome:
     if case.doubt:
         return Unmeasured(RULE.id, case.doubt)
     found = case.measures.starvation
-    if found.steps < FEWEST:
+    if found.steps < FEWEST_STEPS:
         return Passed(RULE.id, "no loader with workers in three steps or more")
     if found.share < case.limit(RULE):
         return Passed(RULE.id, f"{found.starved:,} of {plural(found.steps, 'step')} wait for workers")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Outcome, Passed, Severity
 from analyze.findings.rule import Case, Rule
-from analyze.metrics.alignment import Alignment
 from analyze.units import duration, percent, plural
+
+if TYPE_CHECKING:
+    from analyze.metrics.alignment import Alignment
 
 _MUCH = 0.10  # of activity time: above it the remark is medium
 

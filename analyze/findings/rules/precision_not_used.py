@@ -5,7 +5,7 @@ from __future__ import annotations
 from analyze.findings.finding import Outcome, Unmeasured
 from analyze.findings.rule import Case, Rule
 from analyze.findings.words import slower_products
-from analyze.metrics.whatif.scenario import NOTHING_FASTER
+from analyze.metrics.vocabulary import NOTHING_FASTER
 from analyze.units import duration, plural
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
-from analyze.metrics.whatif.attention import MULTI_HEAD
-from analyze.metrics.whatif.sdpa import MATH, MathAttention
+from analyze.metrics.vocabulary import MATH, MULTI_HEAD
 from analyze.units import duration, percent, plural
+
+if TYPE_CHECKING:
+    from analyze.metrics.whatif.sdpa import MathAttention
 
 _MOST = 0.5  # of the time: with this much of it, PyTorch's own function is what runs unfused
 _NO_KERNEL = "The GPU or the build has no fused kernel for these inputs: the warning says so."

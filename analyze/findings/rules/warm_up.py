@@ -7,7 +7,7 @@ from dataclasses import replace
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.words import culprit, in_steps
-from analyze.metrics.whatif.origins import RECOMPILATION
+from analyze.metrics.vocabulary import RECOMPILATION
 from analyze.units import duration, plural
 
 

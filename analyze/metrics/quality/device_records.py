@@ -12,7 +12,6 @@ from analyze.trace import Trace
 from analyze.units import percent, plural
 
 ZERO_WORTH_TELLING = 0.01  # of the rows of ops, API calls and activities
-ZERO_TOO_MANY = 0.05  # of them: no judgement on idle time
 _GRAPH_SHORT = 0.95  # a replay with fewer activities than this share of the fullest one of its graph lacks some
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from analyze.metrics.vocabulary import MULTI_HEAD
 from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, of_activities
 from analyze.metrics.whatif.sdpa import math_calls
 from analyze.timeline.calls import OP
 from analyze.trace import matching
 from analyze.trace.nesting import NO_ROW
 
-MULTI_HEAD = "aten::_native_multi_head_attention"
 _MOST = 0.5  # of the time
 _BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
 _BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way

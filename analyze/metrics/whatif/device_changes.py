@@ -10,8 +10,9 @@ import polars as pl
 from analyze.metrics.fusion import casts, chain_links
 from analyze.metrics.precision import lacks, with_precision
 from analyze.metrics.symptoms import has_backward
+from analyze.metrics.vocabulary import NOTHING_FASTER
 from analyze.metrics.whatif.host_changes import launch_work
-from analyze.metrics.whatif.scenario import NOTHING_FASTER, Scenario, WhatIfInputs, of_activities
+from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, of_activities
 from analyze.timeline import Change
 from analyze.trace.nesting import NO_ROW
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.first_use import COMPILING
+from analyze.metrics.vocabulary import COMPILATION, EMPTY_CACHE, RECOMPILATION
 from analyze.metrics.whatif.scenario import WhatIfInputs
 from analyze.trace import Timed, matching, timed_rows
 
-EMPTY_CACHE, COMPILATION, RECOMPILATION = "empty_cache", "compilation", "recompilation"
 _EMPTIES = r"(?i)empty_?cache$|empty_?cache>$"
 _REGION = re.compile(r"^(?:\S+: )?Torch-Compiled Region: (\d+)/(\d+)")  # frame and how often it was compiled before
 _MOST = 0.5  # of the time: less does not speak for all

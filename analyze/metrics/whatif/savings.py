@@ -20,8 +20,6 @@ from analyze.timeline import Change, DeviceTimeline, Replay, Run
 from analyze.timeline.intervals import Int64
 from analyze.timeline.schedule import Bool
 
-WITHHELD = 0.05  # of the window: where the replay explains the record no better, no saving is stated
-DOUBTED = 0.01  # of the window: from here on the deviation is printed with the savings
 _GAPS_TOLD = 5
 
 BUILDERS: dict[str, Builder] = {

@@ -21,7 +21,6 @@ from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
-NOTHING_FASTER = "none"
 _PLACES = 8
 INBOUND = r"HtoD|HostToDevice"
 

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.shapes import Inputs, read_inputs
+from analyze.metrics.vocabulary import MATH
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
 from analyze.trace import Trace, matching
 from analyze.trace.nesting import NO_ROW
 
-MATH = "aten::_scaled_dot_product_attention_math"
 _MASK = 3  # among the arguments, behind query, key and value
 
 

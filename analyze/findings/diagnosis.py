@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from analyze.findings.finding import SEVERITIES, Diagnosis, Finding, Outcome, Passed, Saving, Unmeasured
 from analyze.findings.relate import hidden, related
@@ -10,9 +11,10 @@ from analyze.findings.rule import Case, Rule
 from analyze.findings.rules import RULES, host_lead, incomplete_records
 from analyze.findings.verdict import doubt
 from analyze.guard import INTERNAL, Guard
-from analyze.metrics import Measures
-from analyze.metrics.device_time import headline
 from analyze.settings import Definitions
+
+if TYPE_CHECKING:
+    from analyze.metrics import Measures
 
 _TOGETHER = (
     "Replay with the changes of all findings at once. Their savings do not add up: some end the same idle time, and "
@@ -58,7 +60,7 @@ def diagnose(
 
 def _case(measures: Measures, definitions: Definitions, limits: Mapping[str, float], *, cut: bool) -> Case | None:
     """What rules judge, None without device time."""
-    device = headline(measures.devices)
+    device = measures.headline
     if device is None or not device.window_ns:
         return None
     return Case(measures, device, doubt(measures, device, definitions, cut=cut), limits)
