@@ -145,7 +145,8 @@ def _metric(expression: str, name: str) -> HeadlineMetric:
     close = difflib.get_close_matches(name, [*METRICS, *RANK_METRICS], n=1)
     meant = f"Did you mean {close[0]!r}? " if close else ""
     raise GateError(
-        f"The gate {expression!r} names no metric: {name!r} is unknown.", f"{meant}Metrics: {', '.join(sorted(METRICS))}."
+        f"The gate {expression!r} names no metric: {name!r} is unknown.",
+        f"{meant}Metrics: {', '.join(sorted(METRICS))}.",
     )
 
 

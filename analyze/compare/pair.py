@@ -13,6 +13,7 @@ from analyze.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
 from analyze.compare.tables import basis, sections
 from analyze.compare.wording import change_text, side_by_side
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.kernel_names import with_short_names
 from analyze.report.plain import frame, plain
 from analyze.report.report import Report
 from analyze.report.text import shorten
@@ -82,7 +83,7 @@ def compare(
         headline=_headline(changes, main),
         sentences=tuple(sentences(changes)),
         whole=None,
-        sections=() if changes.equal else sections(changes, top),
+        sections=() if changes.equal else with_short_names(sections(changes, top), _kernels(a, b)),
         notices=changes.notices,
         not_measured=(),
         next_steps=(),
@@ -90,6 +91,11 @@ def compare(
         f"sha256 {a.trace.sha256[:12]}, {b.trace.sha256[:12]}",
     )
     return Comparison(program, changes, page)
+
+
+def _kernels(a: Comparable, b: Comparable) -> Iterator[str]:
+    """The activities of both sides, most time of the first side first."""
+    return (one.name for side in (a, b) for one in side.activity_times)
 
 
 def with_comparison(page: Page, comparison: Comparison) -> Page:

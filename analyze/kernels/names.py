@@ -55,54 +55,23 @@ class KernelName:
 
 def parse(raw: str) -> KernelName:
     """Take a kernel name apart; any string is accepted."""
-    cleaned = _clean((demangle(raw) or raw)[: 4 * MAX_MATCHED_CHARACTERS])
+    cleaned = clean((demangle(raw) or raw)[: 4 * MAX_MATCHED_CHARACTERS])
     if cleaned.startswith("_Z"):
         text, name = _unmangle(cleaned)
     else:
-        text = _drop_return_type(_drop_parameters(cleaned))
+        text = signature(cleaned)
         name = _drop_template_arguments(text)
     text, name = text[:MAX_MATCHED_CHARACTERS], name[:MAX_MATCHED_CHARACTERS]
     named = text[: len(name) + _LAUNCHED_CHARACTERS] if _LAUNCHER.search(name) else name
     return KernelName(raw, text.lower(), name.lower(), to_words(named), to_words(text))
 
 
-def to_words(identifier: str) -> str:
-    """Cut camel case and punctuation into lower-case words joined by single underscores."""
-    for compound, plain in _COMPOUNDS:
-        identifier = identifier.replace(compound, plain)
-    return "_".join(_WORD.findall(identifier)).lower()
+def signature(cleaned: str) -> str:
+    """A C++ name with its template arguments, without its return type and parameter list."""
+    return _drop_return_type(_drop_parameters(cleaned))
 
 
-def _clean(raw: str) -> str:
-    return _ANONYMOUS.sub("anonymous", _SUFFIX.sub("", raw.strip()))
-
-
-def _drop_parameters(name: str) -> str:
-    """Cut at the parenthesis that opens the parameter list of the kernel itself.
-
-    Parentheses inside template arguments and those of an enclosing function (`f(int)::{lambda()#1}`) are not it.
-    """
-    opened = 0
-    for position, depth, character in _brackets(name):
-        if character == "(" and depth == 0:
-            opened = position
-        elif character == ")" and depth == 0 and opened and not name.startswith(_CONTINUED, position + 1):
-            return name[:opened].rstrip()
-    return name[: _cut_parameters(name)].rstrip()
-
-
-def _cut_parameters(name: str) -> int:
-    """Where a parameter list begins that a cut name does not close."""
-    start, level = len(name), 0
-    for position, depth, character in _brackets(name):
-        if character in "([{<" and depth == 0:
-            start, level = (position if character == "(" and position else len(name)), 1
-        elif character in ")]}>" and depth == 0:
-            start, level = len(name), 0
-    return start if level else len(name)
-
-
-def _brackets(name: str) -> Iterator[tuple[int, int, str]]:
+def brackets(name: str) -> Iterator[tuple[int, int, str]]:
     """Give each bracket with its position and the number of brackets open around it."""
     depth = 0
     for match in _BRACKET.finditer(name):
@@ -115,12 +84,49 @@ def _brackets(name: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), depth, character
 
 
+def to_words(identifier: str) -> str:
+    """Cut camel case and punctuation into lower-case words joined by single underscores."""
+    for compound, plain in _COMPOUNDS:
+        identifier = identifier.replace(compound, plain)
+    return "_".join(_WORD.findall(identifier)).lower()
+
+
+def clean(raw: str) -> str:
+    """A name without suffixes of compilers, and with anonymous namespaces as one word."""
+    return _ANONYMOUS.sub("anonymous", _SUFFIX.sub("", raw.strip()))
+
+
+def _drop_parameters(name: str) -> str:
+    """Cut at the parenthesis that opens the parameter list of the kernel itself.
+
+    Parentheses inside template arguments and those of an enclosing function (`f(int)::{lambda()#1}`) are not it.
+    """
+    opened = 0
+    for position, depth, character in brackets(name):
+        if character == "(" and depth == 0:
+            opened = position
+        elif character == ")" and depth == 0 and opened and not name.startswith(_CONTINUED, position + 1):
+            return name[:opened].rstrip()
+    return name[: _cut_parameters(name)].rstrip()
+
+
+def _cut_parameters(name: str) -> int:
+    """Where a parameter list begins that a cut name does not close."""
+    start, level = len(name), 0
+    for position, depth, character in brackets(name):
+        if character in "([{<" and depth == 0:
+            start, level = (position if character == "(" and position else len(name)), 1
+        elif character in ")]}>" and depth == 0:
+            start, level = len(name), 0
+    return start if level else len(name)
+
+
 def _drop_return_type(name: str) -> str:
     """Keep what follows the last space outside all brackets: C++ writes the return type there."""
     if "::" not in name and "<" not in name and not name.startswith(("void ", "auto ")):
         return name
     start, end = 0, 0
-    for position, depth, character in _brackets(name):
+    for position, depth, character in brackets(name):
         if depth == 0 and character in "([{<":
             start = max(start, name.rfind(" ", end, position) + 1)
             end = len(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from analyze.blocks import Breakdown, Page, Part
+from analyze.blocks import Breakdown, Page, Part, Section
 from analyze.findings import RULES, Diagnosis, Verdict, diagnose, judge, window_states
 from analyze.guard import INTERNAL, Guard, present
 from analyze.metrics import QUESTIONS, DeviceTime, Measures, OpsView
@@ -14,6 +14,7 @@ from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import next_steps
 from analyze.report.header import measured_line, verdict_word
 from analyze.report.headline_metrics import HEADLINE_METRICS
+from analyze.report.kernel_names import with_short_names
 from analyze.report.report import Metric, Report, TraceInfo
 from analyze.report.sections import sections_of
 from analyze.settings import Definitions
@@ -52,7 +53,7 @@ def build_report(
     verdict = guard.make_or("verdict", lambda: judge(measures, definitions, cut=trace.recording.cut), _NO_VERDICT)
     diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)
     info, program = _info(trace, measures, device), program_version()
-    sections = sections_of(guard, measures, device, diagnosis)
+    sections = _sections(guard, measures, device, diagnosis)
     whole = guard.make_or("ledger", lambda: _ledger(device, measures), None)
     commands = guard.make_or("commands", lambda: tuple(next_steps(trace, measures, diagnosis)), ())
     metrics = _metrics(guard, measures, device)
@@ -82,6 +83,14 @@ def build_report(
         ),
         definitions=definitions,
     )
+
+
+def _sections(guard: Guard, measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis) -> tuple[Section, ...]:
+    sections = sections_of(guard, measures, device, diagnosis)
+    kernels = measures.kernels
+    if not present(kernels):
+        return sections
+    return guard.make_or("kernel names", lambda: with_short_names(sections, (one.name for one in kernels)), sections)
 
 
 def _internal_errors(absent: tuple[NotMeasured, ...], diagnosis: Diagnosis) -> Iterator[Notice]:
