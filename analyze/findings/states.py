@@ -110,8 +110,9 @@ SPLIT = ("sync", "launch-bound", "pause", "allocator", "compilation", "first-use
 def window_states(device: DeviceTime | Ledger) -> tuple[State, ...]:
     """The states of one device, or of one of its steps, in the order of `STATES`; they sum to its window exactly.
 
-    Source: report.md (which parts make a state) and metrics.md, section 1 (what long gaps and long calls mean). What
-    the parts leave open about launch-bound time is in `causes`: one cause has one word here and in findings.
+    What the parts leave open about launch-bound time is in `causes`: one cause has one word here and in findings.
+
+    Source: docs/definitions.md.
     """
     idle, long, causes = device.idle, device.idle_long, device.causes
     host = idle["host_op_ns"] + idle["host_other_ns"] + idle["host_runtime_ns"]

@@ -45,7 +45,7 @@ ELEMENT_BYTES = {
 def kind_of(*names: str | None) -> str:
     """The kind of a collective by the first name that says one; point-to-point or all-to-all where none does.
 
-    Source: ranks.md, section 3.
+    Source: docs/ranks.md.
     """
     for name in names:
         kind = next((kind for kind, pattern in _KINDS if name and pattern.search(name)), "")

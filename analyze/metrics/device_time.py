@@ -1,4 +1,4 @@
-"""Where each device's time went: the ledger of metrics.md, section 1."""
+"""Where each device's time went: the ledger of docs/definitions.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches: how long from the call to the device, how deep the queue (metrics.md, section 2)."""
+"""Launches: how long from the call to the device, how deep the queue (docs/definitions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the work was for: time by the purpose of the launching op, beside what the kernels compute (metrics.md, 4)."""
+"""What the work was for: time by the purpose of the launching op, beside what the kernels compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops with host time, device time and memory: the table of `key_averages()` from the trace alone (metrics.md, 6)."""
+"""Ops with host time, device time and memory: the table of `key_averages()`, from the trace alone."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def measure_host(trace: Trace, found: Attribution, within: tuple[int, int] | Non
     listed; memory events count for every call around them in time. An op that is still open when the recording stops
     counts with the time recorded for it.
 
-    Source: capture-and-memory.md 2.3, torch.autograd.profiler_util.
+    Source: torch.autograd.profiler_util.
     """
     tree = found.tree
     rows = _amounts(trace, found)

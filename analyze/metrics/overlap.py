@@ -1,4 +1,4 @@
-"""What ran at the same time (metrics.md, section 5)."""
+"""What ran at the same time (docs/definitions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Precision that the kernels ran in, against what was asked for and what the GPU offers (metrics.md, section 7)."""
+"""Precision that the kernels ran in, against what was asked for and what the GPU offers (docs/definitions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: the device's pace, the host's beside it, device work by launch, spread (metrics.md, section 9)."""
+"""Steps: the device's pace, the host's beside it, device work by launch, spread (docs/definitions.md)."""
 
 from __future__ import annotations
 

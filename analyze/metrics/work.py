@@ -1,4 +1,4 @@
-"""What the devices worked on: by category and by kernel (metrics.md, section 4)."""
+"""What the devices worked on: by category and by kernel (docs/definitions.md)."""
 
 from __future__ import annotations
 

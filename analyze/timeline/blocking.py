@@ -1,4 +1,4 @@
-"""Calls in which the host waited for the device (metrics.md, section 3)."""
+"""Calls in which the host waited for the device (docs/definitions.md)."""
 
 from __future__ import annotations
 

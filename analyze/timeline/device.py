@@ -1,4 +1,4 @@
-"""One device's time: window, busy time by class, and gaps with the activity that ends each (metrics.md, section 1)."""
+"""One device's time: window, busy time by class, and gaps with the activity that ends each (docs/definitions.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls that held the host until the device had done something: what a replay lets return earlier.
 
-The ledger's blocking calls (metrics.md, section 3) are some of them. The others block without a name that says so.
+The ledger's blocking calls (docs/definitions.md) are some of them. The others block without a name that says so.
 """
 
 from __future__ import annotations

@@ -19,23 +19,23 @@ _BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
 _BETWEEN = ("softmax", "elementwise", "reduction", "rng")  # of attention: what a fused kernel does on its way
 
 
-def unfused_attention(bench: WhatIfInputs) -> Scenario | None:
+def unfused_attention(inputs: WhatIfInputs) -> Scenario | None:
     """Softmax, masks and scaling of attention that is not fused; its products stay."""
-    rows = bench.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
+    rows = inputs.rows.filter((pl.col("op_category") == "attention") & (pl.col("kind") == "kernel"))
     gone = rows.filter(pl.col("category").is_in(_BETWEEN))
     if not {"softmax", "gemm"} <= set(rows["category"]):
         gone = gone.clear()
-    gone = pl.concat([gone, _attention_by_hand(bench.rows)]).unique("at", keep="first", maintain_order=True)
-    found = of_activities(gone, bench.without(gone))
-    origin = MULTI_HEAD if found and _averages_weights(bench, gone) else ""
-    return found and replace(found, sdpa=math_calls(bench.trace, bench.work, gone), origin=origin)
+    gone = pl.concat([gone, _attention_by_hand(inputs.rows)]).unique("at", keep="first", maintain_order=True)
+    found = of_activities(gone, inputs.without(gone))
+    origin = MULTI_HEAD if found and _averages_weights(inputs, gone) else ""
+    return found and replace(found, sdpa=math_calls(inputs.trace, inputs.work, gone), origin=origin)
 
 
-def _averages_weights(bench: WhatIfInputs, gone: pl.DataFrame) -> bool:
+def _averages_weights(inputs: WhatIfInputs, gone: pl.DataFrame) -> bool:
     """Whether most of it is nn.MultiheadAttention's own op, which also sums the weights over the heads."""
-    tree = bench.work.tree
+    tree = inputs.work.tree
     wanted = matching(tree.calls["name"], f"^{MULTI_HEAD}$").to_numpy() & (tree.kind == OP)
-    above = np.append(tree.nearest(wanted, bench.work.around), NO_ROW)[gone["call"].fill_null(NO_ROW).to_numpy()]
+    above = np.append(tree.nearest(wanted, inputs.work.around), NO_ROW)[gone["call"].fill_null(NO_ROW).to_numpy()]
     inside = gone.filter(pl.Series(above != NO_ROW, dtype=pl.Boolean))
     sums = (inside["category"] == "reduction").any()
     return sums and int(inside["dur_ns"].sum()) > _MOST * int(gone["dur_ns"].sum())

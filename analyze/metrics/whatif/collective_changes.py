@@ -14,29 +14,29 @@ from analyze.units import transfer
 _ENOUGH_STEPS = 3  # to separate a collective's own time from its wait
 
 
-def communication(bench: WhatIfInputs) -> Scenario | None:
+def communication(inputs: WhatIfInputs) -> Scenario | None:
     """Collectives, hidden behind computation as a whole; those that do no more than wait cannot be hidden."""
-    rows = collectives(bench.work).filter(~waits())
-    found = of_activities(rows, bench.shortened(rows))
+    rows = collectives(inputs.work).filter(~waits())
+    found = of_activities(rows, inputs.shortened(rows))
     return found and replace(found, kind=_most(rows))
 
 
-def collective_latency(bench: WhatIfInputs) -> Scenario | None:
+def collective_latency(inputs: WhatIfInputs) -> Scenario | None:
     """Collectives whose bytes explain no more than a tenth of their time, at the time that these bytes need."""
-    rows = collectives(bench.work).filter(waits())
+    rows = collectives(inputs.work).filter(waits())
     named = rows.with_columns(name=pl.col("collective").fill_null("collective") + " of " + _bytes(rows), op="name")
-    found = of_activities(named, bench.shortened(rows, rows["own_ns"].to_numpy()))
+    found = of_activities(named, inputs.shortened(rows, rows["own_ns"].to_numpy()))
     return found and replace(found, note=found.places[0].name.rpartition(" of ")[2], kind=_most(rows))
 
 
-def collective_waits(bench: WhatIfInputs) -> Scenario | None:
+def collective_waits(inputs: WhatIfInputs) -> Scenario | None:
     """Collectives that last longer in some steps than in others: at the time of their shortest step.
 
     The k-th launch of one collective is the same message in every step; what it lasts beyond its shortest time is
     waiting for another rank. What `collective_latency` counts is not counted again.
     """
-    steps = bench.trace.steps
-    rows = collectives(bench.work).rename({"own_ns": "needed_ns"}).filter(pl.col("launch_start_ns").is_not_null())
+    steps = inputs.trace.steps
+    rows = collectives(inputs.work).rename({"own_ns": "needed_ns"}).filter(pl.col("launch_start_ns").is_not_null())
     if steps.height < _ENOUGH_STEPS or not rows.height:
         return None
     at = np.searchsorted(steps["start_ns"].to_numpy(), rows["launch_start_ns"].to_numpy(), side="right") - 1
@@ -49,7 +49,7 @@ def collective_waits(bench: WhatIfInputs) -> Scenario | None:
     waited = rows.filter((pl.col("seen") >= _ENOUGH_STEPS) & (pl.col("dur_ns") > pl.col("own_ns")))
     waited = waited.filter(~waits("needed_ns"))
     excess = waited.with_columns(dur_ns=pl.col("dur_ns") - pl.col("own_ns"))
-    return of_activities(excess, bench.shortened(waited, waited["own_ns"].to_numpy()))
+    return of_activities(excess, inputs.shortened(waited, waited["own_ns"].to_numpy()))
 
 
 def _most(rows: pl.DataFrame) -> str:

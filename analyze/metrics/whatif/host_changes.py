@@ -22,67 +22,67 @@ from analyze.trace.nesting import NO_ROW
 _SYNC, _LOADING, _RUNTIME, _OP = range(4)  # positions in `ThreadStates.grown`
 
 
-def waits(bench: WhatIfInputs, kind: str) -> Scenario | None:
+def waits(inputs: WhatIfInputs, kind: str) -> Scenario | None:
     """Blocking calls of one kind that return at once.
 
     Args:
-        bench: the run.
+        inputs: the run.
         kind: "copy" waits for a copy to the device, "op" stands inside an op or reads a result, "explicit" is a
             synchronisation that the program asked for outside ops, again and again.
     """
-    calls = bench.waits.filter(pl.col("waits_for") == kind)
-    calls = bench.begun_within(in_the_loop(bench, calls) if kind == "explicit" else calls)
+    calls = inputs.waits.filter(pl.col("waits_for") == kind)
+    calls = inputs.begun_within(in_the_loop(inputs, calls) if kind == "explicit" else calls)
     if not calls.height:
         return None
     copying = calls["name"].str.contains("(?i)memcpy")
-    remains = np.where(copying.to_numpy(), _usual_call_ns(bench), 0)
+    remains = np.where(copying.to_numpy(), _usual_call_ns(inputs), 0)
     change = Change(at_once=dict(zip(calls["row"].to_list(), remains.tolist(), strict=True)))
-    where = _where(bench, calls["thread"], calls["start_ns"], calls["trigger"])
+    where = _where(inputs, calls["thread"], calls["start_ns"], calls["trigger"])
     rows = calls.with_columns(where=where, time_ns="dur_ns")
     return Scenario(change, calls.height, int(calls["dur_ns"].sum()), places(rows))
 
 
-def _usual_call_ns(bench: WhatIfInputs) -> int:
+def _usual_call_ns(inputs: WhatIfInputs) -> int:
     """Median length of a launch call that does not block."""
-    runtime = timed_rows(bench.trace.runtime)
+    runtime = timed_rows(inputs.trace.runtime)
     launching = runtime.filter(matching(runtime["name"], LAUNCH_CALL))
     middle = launching["dur_ns"].median()
     return int(middle) if isinstance(middle, int | float) else 0
 
 
-def input_work(bench: WhatIfInputs) -> Scenario | None:
+def input_work(inputs: WhatIfInputs) -> Scenario | None:
     """DataLoader work on launching threads, moved off them; what other threads load holds nothing up."""
-    loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(bench).items()}
-    rows = _outermost(timed_rows(bench.host.loading).filter(pl.col("thread").is_in(list(loading))))
-    found = _of_rows(bench, loading, rows)
-    return replace(found, loading=measure_loading(bench, rows)) if found else None
+    loading = {t: subtract(s.grown[_LOADING], s.grown[_SYNC]) for t, s in _states(inputs).items()}
+    rows = _outermost(timed_rows(inputs.host.loading).filter(pl.col("thread").is_in(list(loading))))
+    found = _of_rows(inputs, loading, rows)
+    return replace(found, loading=measure_loading(inputs, rows)) if found else None
 
 
-def python_work(bench: WhatIfInputs) -> Scenario | None:
+def python_work(inputs: WhatIfInputs) -> Scenario | None:
     """Long stretches of the launching threads outside ops and API calls, moved off them.
 
     Threads of the backward engine wait there for the next op; other threads of their process wait for them.
     """
-    calls, states, engine = bench.schedule.calls, _chain_states(bench, _OP), bench.delays.engine
-    busy = join(spans(bench.delays.first_use), bench.host.profiler)
-    threads = {c: t for t, c in sorted(bench.schedule.threads.items(), reverse=True) if t not in engine.threads}
+    calls, states, engine = inputs.schedule.calls, _chain_states(inputs, _OP), inputs.delays.engine
+    busy = join(spans(inputs.delays.first_use), inputs.host.profiler)
+    threads = {c: t for t, c in sorted(inputs.schedule.threads.items(), reverse=True) if t not in engine.threads}
     gone: dict[int, Intervals] = {}
     for chain, thread in threads.items():
         backward = engine.work.get(engine.processes[thread], NOTHING)
         mine = (calls.chain == chain) & (calls.before != NO_ROW)
         between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
         free = subtract(subtract(between, join(states[chain], backward)), busy)
-        long = free.end_ns - free.start_ns > bench.definitions.long_gap_ns
-        gone[chain] = _inside(bench, Intervals(free.start_ns[long], free.end_ns[long]))
+        long = free.end_ns - free.start_ns > inputs.definitions.long_gap_ns
+        gone[chain] = _inside(inputs, Intervals(free.start_ns[long], free.end_ns[long]))
     rows = pl.concat([pl.DataFrame(schema=_STRETCHES), *(_stretches(threads[c], g) for c, g in gone.items())])
     if not rows.height:
         return None
     middle = rows["start_ns"] + rows["time_ns"] // 2
-    ranges = bench.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
-    where = _where(bench, rows["thread"], middle, Timed(ranges).names(rows["thread"], middle))
+    ranges = inputs.trace.ranges.filter(~pl.col("name").cast(pl.String).str.starts_with("ProfilerStep"))
+    where = _where(inputs, rows["thread"], middle, Timed(ranges).names(rows["thread"], middle))
     named = rows.with_columns(name=pl.lit("Python, or not recorded"), where=where)
     time_ns = int(rows["time_ns"].sum())
-    return Scenario(Change(host=gone), rows.height, time_ns, places(named), steps=bench.steps_of(middle))
+    return Scenario(Change(host=gone), rows.height, time_ns, places(named), steps=inputs.steps_of(middle))
 
 
 _STRETCHES = {"start_ns": pl.Int64, "time_ns": pl.Int64, "thread": pl.Int64}
@@ -94,43 +94,43 @@ def _stretches(thread: int, gone: Intervals) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=_STRETCHES)
 
 
-def _where(bench: WhatIfInputs, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Series) -> pl.Series:
+def _where(inputs: WhatIfInputs, thread: pl.Series, time_ns: pl.Series, otherwise: pl.Series) -> pl.Series:
     """The program's own frame around each instant, else another name."""
-    frames = own_frames(bench.trace, thread, time_ns)
+    frames = own_frames(inputs.trace, thread, time_ns)
     names = otherwise.cast(pl.String)
     return pl.Series([frame or name or "" for frame, name in zip(frames, names, strict=True)], dtype=pl.String)
 
 
-def launch_work(bench: WhatIfInputs) -> Scenario | None:
+def launch_work(inputs: WhatIfInputs) -> Scenario | None:
     """Launch calls and the host time between them, as in a CUDA graph; stretches beyond `long_gap_ns` stay."""
-    calls, limit = bench.schedule.calls, bench.definitions.long_gap_ns
-    kept = join(spans(bench.delays.first_use), bench.host.profiler)
+    calls, limit = inputs.schedule.calls, inputs.definitions.long_gap_ns
+    kept = join(spans(inputs.delays.first_use), inputs.host.profiler)
     gone: dict[int, Intervals] = {}
-    for chain, loading in _chain_states(bench, _LOADING).items():
+    for chain, loading in _chain_states(inputs, _LOADING).items():
         mine = (calls.chain == chain) & (calls.before != NO_ROW)
         mine &= calls.idle_to_ns - calls.idle_from_ns <= limit
         between = union(calls.idle_from_ns[mine], calls.idle_to_ns[mine])
-        gone[chain] = _inside(bench, subtract(between, join(loading, kept)))
+        gone[chain] = _inside(inputs, subtract(between, join(loading, kept)))
     total = sum(g.total_ns for g in gone.values())
     return Scenario(Change(host=gone), int((calls.blocking == NO_ROW).sum()), total, ()) if total else None
 
 
-def allocations(bench: WhatIfInputs) -> Scenario | None:
+def allocations(inputs: WhatIfInputs) -> Scenario | None:
     """Calls that get memory from the driver or give it back; start-up, and a cache that only fills, is first use."""
-    calls = driver_allocations(bench.trace)
-    found = _of_calls(bench, calls)
-    return replace(found, origin=allocation_origin(bench, calls)) if found else None
+    calls = driver_allocations(inputs.trace)
+    found = _of_calls(inputs, calls)
+    return replace(found, origin=allocation_origin(inputs, calls)) if found else None
 
 
-def first_use(bench: WhatIfInputs) -> Scenario | None:
+def first_use(inputs: WhatIfInputs) -> Scenario | None:
     """Long launch calls, start-up, module loading and compilation: what only the first iterations do."""
-    threads = list(bench.schedule.threads)
-    rows = bench.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
+    threads = list(inputs.schedule.threads)
+    rows = inputs.delays.first_use.filter(pl.col("anywhere") | pl.col("thread").is_in(threads))
     gone = {t: spans(rows.filter(pl.col("anywhere") | (pl.col("thread") == t))) for t in threads}
-    gone = {t: subtract(g, bench.host.profiler) for t, g in gone.items()}
-    counted = _in_window(bench, _once(rows))
-    found = _of_rows(bench, gone, counted)
-    return replace(found, origin=first_use_origin(bench, counted)) if found else None
+    gone = {t: subtract(g, inputs.host.profiler) for t, g in gone.items()}
+    counted = _in_window(inputs, _once(rows))
+    found = _of_rows(inputs, gone, counted)
+    return replace(found, origin=first_use_origin(inputs, counted)) if found else None
 
 
 def _once(rows: pl.DataFrame) -> pl.DataFrame:
@@ -142,21 +142,21 @@ def _once(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([threads, anywhere.filter(covered < anywhere["dur_ns"])])
 
 
-def _in_window(bench: WhatIfInputs, rows: pl.DataFrame) -> pl.DataFrame:
+def _in_window(inputs: WhatIfInputs, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows without what lies before the first activity, where the window has not begun."""
-    first = bench.schedule.activities["start_ns"].min()
+    first = inputs.schedule.activities["start_ns"].min()
     start = pl.max_horizontal("start_ns", pl.lit(first, pl.Int64))
     clipped = rows.with_columns(start_ns=start, dur_ns=pl.col("start_ns") + pl.col("dur_ns") - start)
     return clipped.filter(pl.col("dur_ns") > 0)
 
 
-def profiler_time(bench: WhatIfInputs) -> Scenario | None:
+def profiler_time(inputs: WhatIfInputs) -> Scenario | None:
     """The profiler's own overhead on the host."""
-    if not len(bench.host.profiler):
+    if not len(inputs.host.profiler):
         return None
-    gone = dict.fromkeys(bench.schedule.threads, bench.host.profiler)
-    rows = bench.trace.overhead.with_columns(thread=pl.lit(0, pl.UInt32))
-    return _of_rows(bench, gone, timed_rows(rows))
+    gone = dict.fromkeys(inputs.schedule.threads, inputs.host.profiler)
+    rows = inputs.trace.overhead.with_columns(thread=pl.lit(0, pl.UInt32))
+    return _of_rows(inputs, gone, timed_rows(rows))
 
 
 def _outermost(rows: pl.DataFrame) -> pl.DataFrame:
@@ -166,37 +166,37 @@ def _outermost(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter((end > end.cum_max().shift().over("thread")).fill_null(value=True))
 
 
-def _of_calls(bench: WhatIfInputs, rows: pl.DataFrame) -> Scenario | None:
+def _of_calls(inputs: WhatIfInputs, rows: pl.DataFrame) -> Scenario | None:
     gone = {}
     for thread in rows["thread"].unique().to_list():
         gone[int(thread)] = spans(rows.filter(pl.col("thread") == thread))
-    return _of_rows(bench, gone, rows.filter(pl.col("thread").is_in(list(bench.schedule.threads))))
+    return _of_rows(inputs, gone, rows.filter(pl.col("thread").is_in(list(inputs.schedule.threads))))
 
 
-def _of_rows(bench: WhatIfInputs, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
+def _of_rows(inputs: WhatIfInputs, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
     """Host time that vanishes, told by the rows that it comes from."""
-    rows = bench.begun_within(rows)
+    rows = inputs.begun_within(rows)
     if not rows.height or not any(len(g) for g in gone.values()):
         return None
     middle = rows["start_ns"] + rows["dur_ns"] // 2
-    ops = bench.trace.timed_ops.names(rows["thread"], middle).cast(pl.String)
+    ops = inputs.trace.timed_ops.names(rows["thread"], middle).cast(pl.String)
     ops = ops.set(ops == rows["name"].cast(pl.String), None)  # a row is not around itself
-    named = rows.with_columns(where=_where(bench, rows["thread"], middle, ops), time_ns="dur_ns")
+    named = rows.with_columns(where=_where(inputs, rows["thread"], middle, ops), time_ns="dur_ns")
     time_ns = int(rows["dur_ns"].sum())
-    return Scenario(bench.host_change(gone), rows.height, time_ns, places(named), steps=bench.steps_of(middle))
+    return Scenario(inputs.host_change(gone), rows.height, time_ns, places(named), steps=inputs.steps_of(middle))
 
 
-def _states(bench: WhatIfInputs) -> dict[int, ThreadStates]:
-    return {thread: bench.host.states(thread) for thread in bench.schedule.threads}
+def _states(inputs: WhatIfInputs) -> dict[int, ThreadStates]:
+    return {thread: inputs.host.states(thread) for thread in inputs.schedule.threads}
 
 
-def _chain_states(bench: WhatIfInputs, upto: int) -> dict[int, Intervals]:
+def _chain_states(inputs: WhatIfInputs, upto: int) -> dict[int, Intervals]:
     """Per chain of threads the instants in the first states, up to one of them."""
     found: dict[int, Intervals] = {}
-    for thread, chain in bench.schedule.threads.items():
-        found[chain] = join(found.get(chain, NOTHING), bench.host.states(thread).grown[upto])
+    for thread, chain in inputs.schedule.threads.items():
+        found[chain] = join(found.get(chain, NOTHING), inputs.host.states(thread).grown[upto])
     return found
 
 
-def _inside(bench: WhatIfInputs, intervals: Intervals) -> Intervals:
-    return intervals if bench.selected is None else intersect(intervals, bench.selected)
+def _inside(inputs: WhatIfInputs, intervals: Intervals) -> Intervals:
+    return intervals if inputs.selected is None else intersect(intervals, inputs.selected)

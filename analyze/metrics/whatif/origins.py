@@ -17,17 +17,17 @@ _REGION = re.compile(r"^(?:\S+: )?Torch-Compiled Region: (\d+)/(\d+)")  # frame 
 _MOST = 0.5  # of the time: less does not speak for all
 
 
-def in_the_loop(bench: WhatIfInputs, calls: pl.DataFrame) -> pl.DataFrame:
+def in_the_loop(inputs: WhatIfInputs, calls: pl.DataFrame) -> pl.DataFrame:
     """The explicit synchronisations that a loop repeats.
 
     With several steps these are the ones inside steps, if at least two steps have some; otherwise all but a single one.
     What stands before the first step or after the last one is no part of a loop.
 
     Args:
-        bench: the run.
+        inputs: the run.
         calls: explicit synchronisations with `start_ns`.
     """
-    steps = bench.trace.steps
+    steps = inputs.trace.steps
     if steps.height < 2:
         return calls if calls.height > 1 else calls.clear()
     starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
@@ -39,26 +39,26 @@ def in_the_loop(bench: WhatIfInputs, calls: pl.DataFrame) -> pl.DataFrame:
     return calls.filter(pl.Series(inside, dtype=pl.Boolean))
 
 
-def allocation_origin(bench: WhatIfInputs, calls: pl.DataFrame) -> str:
+def allocation_origin(inputs: WhatIfInputs, calls: pl.DataFrame) -> str:
     """`EMPTY_CACHE` where most of the time of allocator calls lies in a frame of that name, else nothing.
 
     Args:
-        bench: the run.
+        inputs: the run.
         calls: of the driver's allocator.
     """
-    frames = bench.trace.frames
+    frames = inputs.trace.frames
     emptying = Timed(frames.filter(matching(frames["name"], _EMPTIES)))
     inside = emptying.innermost(calls["thread"], calls["start_ns"]).is_not_null()
     return EMPTY_CACHE if _is_most(calls, inside) else ""
 
 
-def first_use_origin(bench: WhatIfInputs, rows: pl.DataFrame) -> str:
+def first_use_origin(inputs: WhatIfInputs, rows: pl.DataFrame) -> str:
     """`COMPILATION` where most of the time of first use is compiling, `RECOMPILATION` where it had been done before.
 
     Compiled code runs as `Torch-Compiled Region: FRAME/NUMBER`: a number above 0 is a frame that was compiled again.
 
     Args:
-        bench: the run.
+        inputs: the run.
         rows: of first use, none inside another.
     """
     compiling = matching(rows["name"], COMPILING)
@@ -66,8 +66,8 @@ def first_use_origin(bench: WhatIfInputs, rows: pl.DataFrame) -> str:
         return ""
     longest = rows.filter(compiling).sort("dur_ns", descending=True).row(0, named=True)
     end = longest["start_ns"] + longest["dur_ns"]
-    regions = timed_rows(bench.trace.ops).filter(pl.col("thread") == longest["thread"]).sort("start_ns")
-    regions = pl.concat([regions.select("name", "start_ns"), _ranges(bench, longest["thread"])])
+    regions = timed_rows(inputs.trace.ops).filter(pl.col("thread") == longest["thread"]).sort("start_ns")
+    regions = pl.concat([regions.select("name", "start_ns"), _ranges(inputs, longest["thread"])])
     regions = regions.filter(matching(regions["name"], _REGION.pattern)).sort("start_ns", maintain_order=True)
     after = regions.filter(pl.col("start_ns") >= end)["name"].cast(pl.String).head(1).to_list()
     before = regions.filter(pl.col("start_ns") < longest["start_ns"])["name"].cast(pl.String).unique().to_list()
@@ -77,8 +77,8 @@ def first_use_origin(bench: WhatIfInputs, rows: pl.DataFrame) -> str:
     return RECOMPILATION if again else COMPILATION
 
 
-def _ranges(bench: WhatIfInputs, thread: int) -> pl.DataFrame:
-    ranges = timed_rows(bench.trace.ranges)
+def _ranges(inputs: WhatIfInputs, thread: int) -> pl.DataFrame:
+    ranges = timed_rows(inputs.trace.ranges)
     return ranges.filter(pl.col("thread") == thread).select("name", "start_ns")
 
 

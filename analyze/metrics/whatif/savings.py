@@ -25,9 +25,9 @@ _GAPS_TOLD = 5
 BUILDERS: dict[str, Builder] = {
     "input": host_changes.input_work,
     "python": host_changes.python_work,
-    "copies": lambda bench: host_changes.waits(bench, "copy"),
-    "waits": lambda bench: host_changes.waits(bench, "op"),
-    "explicit-waits": lambda bench: host_changes.waits(bench, "explicit"),
+    "copies": lambda inputs: host_changes.waits(inputs, "copy"),
+    "waits": lambda inputs: host_changes.waits(inputs, "op"),
+    "explicit-waits": lambda inputs: host_changes.waits(inputs, "explicit"),
     "launches": device_changes.launches,
     "allocations": host_changes.allocations,
     "first-use": host_changes.first_use,
@@ -73,8 +73,8 @@ class Savings:
         window_ns: the recorded window.
     """
 
-    def __init__(self, bench: WhatIfInputs | None, line: DeviceTimeline | None) -> None:
-        self._bench = bench
+    def __init__(self, inputs: WhatIfInputs | None, line: DeviceTimeline | None) -> None:
+        self._inputs = inputs
         self._line = line
         self.window_ns = line.window_ns if line else 0
         self._scenarios: dict[str, Scenario | None] = {}
@@ -83,14 +83,14 @@ class Savings:
     def scenario(self, name: str) -> Scenario | None:
         """The cost and its removal, None where the run has none of it."""
         if name not in self._scenarios:
-            self._scenarios[name] = BUILDERS[name](self._bench) if self._bench else None
+            self._scenarios[name] = BUILDERS[name](self._inputs) if self._inputs else None
         return self._scenarios[name]
 
     def most_ns(self, *names: str) -> int:
         """What removing some costs can save at most: all that it removes."""
-        if self._bench is None:
+        if self._inputs is None:
             return 0
-        work, blocking = self._bench.schedule.work, self._bench.host.waits["dur_ns"]
+        work, blocking = self._inputs.schedule.work, self._inputs.host.waits["dur_ns"]
         most = 0
         for name in names:
             change = found.change if (found := self.scenario(name)) else Change()
@@ -101,9 +101,9 @@ class Savings:
 
     def busy_ns(self, *names: str) -> int:
         """How much less the headline device would work, added up over its activities."""
-        if self._bench is None:
+        if self._inputs is None:
             return 0
-        work, new = self._bench.schedule.work, self._joined(names).durations
+        work, new = self._inputs.schedule.work, self._joined(names).durations
         return _removed(np.where(self._mine, work.dur_ns, 0), new)
 
     def saved_ns(self, *names: str, after: tuple[str, ...] = ()) -> int:
@@ -111,7 +111,7 @@ class Savings:
         return max(self._window(after) - self._window((*after, *names)), 0)
 
     def _window(self, names: tuple[str, ...]) -> int:
-        if self._bench is None:
+        if self._inputs is None:
             return 0
         key = tuple(sorted({name for name in names if self.scenario(name)}))
         if key not in self._windows:
@@ -130,38 +130,38 @@ class Savings:
     @cached_property
     def deviation(self) -> float:
         """How far the unchanged run is from the record where the file holds no reason for a delay, share of window."""
-        if self._bench is None or not self.window_ns:
+        if self._inputs is None or not self.window_ns:
             return 0.0
         explained = self._replay.run(explained_only=True).window_ns(self._mine)
         return abs(self.window_ns - explained) / self.window_ns
 
     @cached_property
     def _replay(self) -> Replay:
-        assert self._bench is not None
-        return Replay(self._bench.schedule)
+        assert self._inputs is not None
+        return Replay(self._inputs.schedule)
 
     @cached_property
     def _recorded(self) -> Run:
         """The unchanged run, which is the record (tests/timeline/test_replay.py)."""
-        assert self._bench is not None
-        work = self._bench.schedule.work
+        assert self._inputs is not None
+        work = self._inputs.schedule.work
         return Run(work.start_ns, work.start_ns + work.dur_ns)
 
     @cached_property
     def _mine(self) -> Bool:
         """The activities that the window is about."""
-        assert self._bench is not None
+        assert self._inputs is not None
         assert self._line is not None
-        rows = self._bench.rows
+        rows = self._inputs.rows
         process = pl.col("process").cast(pl.String).fill_null("") == self._line.process
         own = rows.filter(process & (pl.col("device") == self._line.device) & (pl.col("dur_ns") > 0))
-        mask = np.zeros(len(self._bench.schedule.work), dtype=np.bool_)
+        mask = np.zeros(len(self._inputs.schedule.work), dtype=np.bool_)
         mask[own["at"].to_numpy()] = True
         return mask
 
     def gaps(self, *names: str) -> tuple[ShrunkGap, ...]:
         """The recorded gaps that a removal shortens most, most first."""
-        if self._bench is None or self._line is None:
+        if self._inputs is None or self._line is None:
             return ()
         mine = np.flatnonzero(self._mine)
         before, after = self._recorded, self._replay.run(self._joined(names))
@@ -171,7 +171,7 @@ class Savings:
             idle.append(np.maximum(start - np.concatenate((start[:1], reach[:-1])), 0))
         saved = idle[0] - idle[1]
         most = [i for i in np.argsort(-saved, kind="stable")[:_GAPS_TOLD].tolist() if saved[i] > 0]
-        names_of = self._bench.schedule.activities["name"].cast(pl.String)
+        names_of = self._inputs.schedule.activities["name"].cast(pl.String)
         return tuple(
             ShrunkGap(
                 int(before.start_ns[mine[i]] - idle[0][i]),
