@@ -55,7 +55,7 @@ class Gpu:
         flops_per_s: dense peak by precision: fp32 (without matrix units), fp32_matrix, tf32, fp16, bf16, fp8, fp64;
             what the GPU lacks is absent.
         source: documents that state bandwidth and peaks.
-        memory_bytes: of the card where others of its name have another bandwidth; 0 where the name tells.
+        memory_bytes: of the card where others of its name have another bandwidth; 0 where the name is enough.
         tensor_cores: the chip has tensor or matrix cores.
     """
 
@@ -134,7 +134,7 @@ def find_gpu(name: str, sms: int = 0, memory_bytes: int = 0) -> Gpu | None:
 
     Args:
         name: marketing name as the profiler records it.
-        sms: multiprocessors as recorded, 0 where not; they tell apart models that share a name, and refuse partitions
+        sms: multiprocessors as recorded, 0 where not; they distinguish models that share a name, and refuse partitions
             and cut-down variants of a known name.
         memory_bytes: memory as recorded, 0 where not.
     """

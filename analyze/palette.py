@@ -1,4 +1,4 @@
-"""One table of colours for every output: the Okabe-Ito palette, which colour-blind readers can tell apart."""
+"""One table of colours for every output: the Okabe-Ito palette, which colour-blind readers can distinguish."""
 
 from __future__ import annotations
 

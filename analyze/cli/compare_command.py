@@ -97,8 +97,12 @@ def _traces(
     choices = {"definitions": Definitions(top=top)}
     subjects = []
     for path in paths:
-        with progress() as tell:
-            subjects.append(load_comparable(path, choices, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
+        with progress() as on_progress:
+            subjects.append(
+                load_comparable(
+                    path, choices, {"jobs": jobs, "trusted": trusted, "on_progress": on_progress}, redaction
+                )
+            )
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:

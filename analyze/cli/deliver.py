@@ -157,7 +157,7 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
         return
     begun, shown = time.monotonic(), 0.0
 
-    def tell(done: int, whole: int) -> None:
+    def on_progress(done: int, whole: int) -> None:
         nonlocal shown
         now = time.monotonic()
         if now - begun > PROGRESS_AFTER_S and now - shown > PROGRESS_EVERY_S:
@@ -166,7 +166,7 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
             _draw(f"\r\x1b[Kread {done / 1e6:,.0f}{of} MB")
 
     try:
-        yield tell
+        yield on_progress
     finally:
         if shown:
             _draw("\r\x1b[K")

@@ -100,8 +100,8 @@ def report_command(
     from analyze.metrics import OpsView
 
     choices = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
-    with progress() as tell:
-        reading = {"jobs": jobs, "trusted": trust_size, "tell": tell}
+    with progress() as on_progress:
+        reading = {"jobs": jobs, "trusted": trust_size, "on_progress": on_progress}
         redaction = delivery.redaction()
         before = load_comparable(baseline, choices, reading, redaction) if baseline is not None else None
         report = load_report(trace, {**choices, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)

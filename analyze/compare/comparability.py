@@ -26,9 +26,9 @@ def check_definitions(subjects: Sequence[Comparable], labels: Sequence[str]) -> 
         mine = subject.definitions
         names = sorted(n for n in first.keys() | mine.keys() if n not in _LENGTHS and first.get(n) != mine.get(n))
         if names:
-            told = ", ".join(f"{n} ({_value(first.get(n))} and {_value(mine.get(n))})" for n in names)
+            named = ", ".join(f"{n} ({_value(first.get(n))} and {_value(mine.get(n))})" for n in names)
             raise NotComparableError(
-                f"The definitions of {labels[0]} ({subjects[0].name}) and {label} ({subject.name}) differ: {told}.",
+                f"The definitions of {labels[0]} ({subjects[0].name}) and {label} ({subject.name}) differ: {named}.",
                 "Make both reports anew with the same version and definitions.",
             )
 
@@ -46,11 +46,11 @@ def _differences(subjects: Sequence[Comparable], labels: Sequence[str]) -> Itera
     for ident, what, read in _QUESTIONS:
         values = [read(subject) for subject in subjects]
         if len(set(values)) > 1:
-            told = ", ".join(
+            named = ", ".join(
                 f"{label} {shorten(value, _SHOWN) or 'not recorded'}"
                 for label, value in zip(labels, values, strict=True)
             )
-            yield Notice(f"different-{ident}", f"{what}: {told}.", len(set(values)))
+            yield Notice(f"different-{ident}", f"{what}: {named}.", len(set(values)))
     for subject, label in zip(subjects, labels, strict=True):
         if subject.verdict.id == "not-judged":
             yield Notice("not-judged", f"The report on {label} has {subject.verdict.rule}.", 1)

@@ -154,7 +154,7 @@ class Judged:
 class Comparable:
     """One side of a comparison: the keys of the JSON report that comparisons and gates read.
 
-    Keys that reports of an older program lack are empty, and what they would tell is not compared.
+    Keys that reports of an older program lack are empty, and what they would say is not compared.
     """
 
     schema_version: str

@@ -89,7 +89,7 @@ def _headline(subject: Comparable) -> Iterator[Figure]:
 
 
 def _paces(subject: Comparable) -> tuple[float, ...]:
-    """The step times that tell a change from noise.
+    """The step times that separate a change from noise.
 
     A last step ends with its device work, where others last to their successor: its own row says how long it was.
     """

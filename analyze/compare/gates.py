@@ -179,7 +179,7 @@ def judge_gate(gate: Gate, this: Run, before: Comparable | None, comparison: Com
         gate: the gate.
         this: the report.
         before: the baseline, None without one.
-        comparison: of the two, to tell changes within the spread of the steps.
+        comparison: of the two, to separate changes from the spread of the steps.
 
     Raises:
         GateError: it names a rule that there is not.
@@ -243,9 +243,9 @@ def _judge_change(gate: Gate, a: float | None, b: float | None, of: str) -> tupl
     amount = round(amount, _DECIMALS)  # 0.12 less 0.1 is 2 pp, not a trifle more
     failed = amount > gate.amount
     word = "worse" if amount > 0 else "better"
-    told = _shown(amount, gate.amount, ">") if failed else _shown(abs(amount), math.inf, "<")
+    named = _shown(amount, gate.amount, ">") if failed else _shown(abs(amount), math.inf, "<")
     space = "" if unit == "%" else " "
-    compared = f"{told}{space}{unit} {word}" if amount else "unchanged"
+    compared = f"{named}{space}{unit} {word}" if amount else "unchanged"
     return ("failed" if failed else "passed"), (
         f"{gate.subject} {compared}, limit {gate.amount:g}{space}{unit} worse ({shown})"
     )

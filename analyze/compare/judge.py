@@ -1,4 +1,4 @@
-"""When a change counts: the steps of one run lie beyond those of the other, or a rank test tells them apart."""
+"""When a change counts: the steps of one run lie beyond those of the other, or a rank test separates them."""
 
 from __future__ import annotations
 

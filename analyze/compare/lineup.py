@@ -153,8 +153,8 @@ def _sentences(sides: Sequence[Side], rows: Sequence[Row]) -> Iterator[str]:
         return
     best = min(range(len(sides)), key=lambda i: main.values[i] or 0)
     shown = side_by_side(main.unit, main.values)
-    told = ", ".join(f"{one.label} {text}" for one, text in zip(sides, shown, strict=True))
-    yield f"{main.label}: {told}."
+    named = ", ".join(f"{one.label} {text}" for one, text in zip(sides, shown, strict=True))
+    yield f"{main.label}: {named}."
     if best and main.verdicts[best] == "better":
         yield f"Fastest: {sides[best].label}, {ratio_text(main.ratios[best])} the time of {sides[0].label}."
     elif main.verdicts[best] == "no-spread":

@@ -101,11 +101,11 @@ def _kernels(a: Comparable, b: Comparable) -> Iterator[str]:
 def with_comparison(page: Page, comparison: Comparison) -> Page:
     """A report's page with the comparison before its evidence."""
     found = comparison.changes
-    told = tuple(sentences(found))
-    first = f"Against {found.a.name}: {told[0][0].lower()}{told[0][1:]}"
+    named = tuple(sentences(found))
+    first = f"Against {found.a.name}: {named[0][0].lower()}{named[0][1:]}"
     return replace(
         page,
-        sentences=(*page.sentences, first, *told[1:]),
+        sentences=(*page.sentences, first, *named[1:]),
         sections=(*(_shortened(section) for section in comparison.page.sections), *page.sections),
         notices=(*page.notices, *comparison.page.notices),
         footer=f"{page.footer}; {RULE}",

@@ -79,10 +79,10 @@ def _by_change(rows: Sequence[Change]) -> list[Change]:
 def _precision(changes: Changes) -> Iterator[Block]:
     found = changes.structure
     rows = changes.group("precision").rows
-    told = [_precision_line(found)] if found.precision_matched else []
-    told += _share_lines([row for row in rows if row.change])
-    if told:
-        yield Stat("Math", "; ".join(told))
+    named = [_precision_line(found)] if found.precision_matched else []
+    named += _share_lines([row for row in rows if row.change])
+    if named:
+        yield Stat("Math", "; ".join(named))
     if rows:
         yield _rows("Precision, share of the category's time", rows, 0)
     if found.precision:
@@ -100,7 +100,7 @@ def _precision(changes: Changes) -> Iterator[Block]:
                 for p in found.precision[:_LISTED]
             ),
             total=len(found.precision),
-            note="By the precision with most device time; fp32 told by input types may have run in tf32.",
+            note="By the precision with most device time; Where input types say fp32, the kernels may have run in tf32.",
         )  # fmt: skip
 
 
@@ -121,11 +121,11 @@ def _precision_line(found: Structure) -> str:
     kinds: dict[tuple[str, str], list[PrecisionChange]] = {}
     for change in found.precision:
         kinds.setdefault((change.a_precision, change.b_precision), []).append(change)
-    told = (
+    named = (
         f"{len(rows):,} went {a} → {b} ({duration(sum(r.a_ns for r in rows))} → {duration(sum(r.b_ns for r in rows))})"
         for (a, b), rows in kinds.items()
     )
-    return f"{matched}, {', '.join(told)}"
+    return f"{matched}, {', '.join(named)}"
 
 
 def _launches(changes: Changes) -> Iterator[Block]:
@@ -153,12 +153,12 @@ def _names(changes: Changes, top: int) -> Iterator[Block]:
 
 
 def _structural_line(found: Structure, of: str) -> str:
-    told = [
+    named = [
         f"{len(rows):,} {word} ({duration(abs(sum(row.change_ns for row in rows)))} {of})"
         for rows, word in ((found.appeared, "appeared"), (found.vanished, "vanished"))
         if rows
     ]
-    return f"by name, {' and '.join(told)}"
+    return f"by name, {' and '.join(named)}"
 
 
 def _time_table(title: str, rows: Sequence[TimeChange], top: int, brief: int) -> Table:
@@ -189,8 +189,8 @@ def _findings(found: FindingChanges) -> Iterator[Block]:
         ("judged on one side only", found.untold),
     )
     if any(ids for _, ids in parts):
-        told = (f"{word}: {', '.join(ids) or 'none'}" for word, ids in parts if ids or word in ("fixed", "new"))
-        yield Stat("Findings", "; ".join(told))
+        named = (f"{word}: {', '.join(ids) or 'none'}" for word, ids in parts if ids or word in ("fixed", "new"))
+        yield Stat("Findings", "; ".join(named))
 
 
 def _rows(title: str, rows: Iterable[Change], brief: int) -> Table:

@@ -43,8 +43,8 @@ def diagnose(
     outcomes = [(rule, _asked(guard, rule, case)) for rule in RULES]
     found = sorted((outcome for _, outcome in outcomes if isinstance(outcome, Finding)), key=_by_saving)
     findings = guard.make_or("order of findings", lambda: related(case, found, RULES), tuple(found))
-    told = [rule for rule, outcome in outcomes if isinstance(outcome, Finding) and outcome.saving]
-    costs = tuple(name for rule in told for name in rule.costs)
+    found_rules = [rule for rule, outcome in outcomes if isinstance(outcome, Finding) and outcome.saving]
+    costs = tuple(name for rule in found_rules for name in rule.costs)
     behind = guard.make_or("hidden costs", lambda: hidden(case, outcomes, findings), ())
     together = guard.make_or("savings together", lambda: _together(case, costs), None)
     unmeasured = {outcome.id: outcome for _, outcome in outcomes if isinstance(outcome, Unmeasured)}

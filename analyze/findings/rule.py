@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FREELY = ("launches",)
 _WAITS = ("waits", "explicit-waits", "allocations")
-_HELD_BACK = 1.1  # times the saving: what a host that is fast enough must add to be told
+_HELD_BACK = 1.1  # times the saving: what a host that is fast enough must add to be reported
 HIGH, MEDIUM = 0.10, 0.03  # of the window: what a saving must reach to be called so
 
 
@@ -30,7 +30,7 @@ class Rule:
     Attributes:
         id: stable name.
         question: the question that it answers, as a sentence.
-        limit: the share of the window that a saving must reach to be told; another share where `of` says so; None
+        limit: the share of the window that a saving must reach to be reported; another share where `of` says so; None
             where there is nothing to set.
         of: what the limit is a share of.
         what: what the problem is.
@@ -89,7 +89,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A cost that is worth telling, with what its removal saves."""
+    """A cost that is worth reporting, with what its removal saves."""
 
     scenario: Scenario
     saving: Saving | None
@@ -127,7 +127,7 @@ class Case:
         return ns / self.device.window_ns if self.device.window_ns else 0.0
 
     def cost(self, rule: Rule) -> Cost | Passed | Unmeasured:
-        """What the rule's what-ifs cost, if it is worth telling."""
+        """What the rule's what-ifs cost, if it is worth reporting."""
         if rule.idle and self.doubt:
             return Unmeasured(rule.id, self.doubt)
         most_ns = self.device.idle_ns if rule.idle else self.device.window_ns

@@ -16,7 +16,7 @@ from analyze.units import duration, nested_tenths, percent, plural, tenths_text
 if TYPE_CHECKING:
     from analyze.metrics import DeviceTime, Gap, Measures
 
-_ALIKE = 0.8  # gaps of at least this part of the longest one are told together
+_ALIKE = 0.8  # gaps of at least this part of the longest one are named together
 _WORTH_TELLING = 0.1  # of the idle time: below it the longest gaps explain little
 _LAUNCHING = re.compile("(?i)launch|enqueue")  # in any runtime: urEnqueueKernelLaunch, zeCommandListAppendLaunchKernel
 _WORKERS, _AWAITED = "_MultiProcessingDataLoaderIter", "the host was waiting for the DataLoader's workers"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LONGEST = 32
 _FRAME = re.compile(r"^.*\(\d+\): (\S+)")
 _SEVERAL = 2
-_WORTH_A_REMARK = 0.10  # of activity time: time in slow products that is told though their saving is not known
+_WORTH_A_REMARK = 0.10  # of activity time: time in slow matmuls that is reported though their saving is not known
 
 
 def culprit(name: str, longest: int = _LONGEST) -> str:

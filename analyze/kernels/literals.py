@@ -70,7 +70,7 @@ def _of_run(run: str) -> frozenset[str]:
 
 
 def _stronger(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-    """Keep the requirement whose shortest literal is longest; the word kernel is in most names and tells nothing."""
+    """Keep the requirement whose shortest literal is longest; the word kernel is in most names and says nothing."""
     if not one or not other:
         return one or other
     return max(one, other, key=lambda literals: min(len(text.replace("kernel", "")) for text in literals))

@@ -106,7 +106,7 @@ def op_category(op_names: Sequence[str]) -> str | None:
             (`BmmBackward0`) and module frames (`nn.Module: Owlv2Attention_0`).
 
     Returns:
-        A category, or None where no name tells.
+        A category, or None where no name says it.
     """
     modules = tuple(match[1] for match in map(_MODULE.match, op_names) if match)
     ops = tuple(_plain(name) for name in op_names if not _MODULE.match(name))

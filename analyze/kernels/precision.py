@@ -144,7 +144,7 @@ def precision_of(kernel: KernelName, category: str) -> str:
 
 
 def uses_matrix_unit(kernel: KernelName, category: str) -> bool | None:
-    """Say whether the name shows tensor cores, matrix cores or XMX at work; None where it cannot be told."""
+    """Say whether the name shows tensor cores, matrix cores or XMX at work; None where the name does not say."""
     if category not in WITH_PRECISION:
         return False
     text = _operands(kernel)

@@ -11,7 +11,7 @@ from analyze.kernels.names import brackets, clean, signature
 _LONGEST = 4_000  # characters of a name that are looked at
 _DEEPEST = 6  # template arguments in template arguments
 _TRANSFERS = ("Memcpy", "Memset")
-_READABLE = 100  # characters: a longer name is no longer read, so that a number tells it apart instead
+_READABLE = 100  # characters: a longer name is no longer read, so that it gets a number instead
 _FULL = 2  # the level of detail that leaves out nothing but namespaces and parameters
 
 _TYPES = {

@@ -52,7 +52,7 @@ _AUTOCAST = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Kernels of one kind that tell how far a model is fused.
+    """Kernels of one kind that show how far a model is fused.
 
     Attributes:
         kind: fused attention, unfused attention, batched GEMM, convolution, compiled Triton, autocast cast, other cast.
@@ -156,7 +156,7 @@ def casts(trace: Trace, found: Attribution) -> pl.Series:
         copies=pl.col("category").cast(pl.String).is_in(["copy_layout", "elementwise"]).fill_null(value=False),
         mixed=(pl.col("precision") == "mixed").fill_null(value=False),
     ).join(_casting_calls(trace, found), on="call", how="left", maintain_order="left")
-    unlinked = pl.col("call").is_null()  # without an op only the kernel's own name tells
+    unlinked = pl.col("call").is_null()  # without an op only the kernel's own name is known
     cast = pl.when(unlinked & pl.col("mixed")).then(pl.lit("other")).when(~unlinked).then("cast")
     return rows.select(pl.when("copies").then(cast).alias("cast"))["cast"]
 

@@ -177,8 +177,8 @@ def _ops_around(trace: Trace, rows: pl.DataFrame) -> pl.Series:
 
 def _measure(trace: Trace, rows: pl.DataFrame, kind: int, device: int, top: int) -> MemoryUse:
     size, times = rows["size_bytes"].to_numpy(), rows["time_ns"].to_numpy()
-    told = rows["allocated_bytes"].null_count() == 0
-    level, start = _levels(rows, size, told=told)
+    recorded = rows["allocated_bytes"].null_count() == 0
+    level, start = _levels(rows, size, recorded=recorded)
     freed_at = _lifetimes(size, rows["address"].to_list())
     peak = int(level.argmax()) if level.max() > start else -1
     peak_bytes = max(start, int(level.max()))
@@ -186,7 +186,7 @@ def _measure(trace: Trace, rows: pl.DataFrame, kind: int, device: int, top: int)
     staying = np.flatnonzero((size > 0) & (freed_at == _NEVER))
     at = max(peak, 0)
     reserved = rows["reserved_bytes"].to_numpy() if _reserves(rows, kind) else None
-    known = told and kind not in _HOST_TYPES
+    known = recorded and kind not in _HOST_TYPES
     parameters = _parameters(trace)
     return MemoryUse(
         label=_HOST_TYPES.get(kind, f"GPU {device}"),
@@ -209,7 +209,7 @@ def _measure(trace: Trace, rows: pl.DataFrame, kind: int, device: int, top: int)
         outliving=_made(rows, staying),
         outliving_bytes=int(size[staying].sum()),
         churn=tuple(_churn(trace, size, times)),
-        jumps=int((np.diff(level) != size[1:]).sum()) if told else 0,
+        jumps=int((np.diff(level) != size[1:]).sum()) if recorded else 0,
         allocated_points=_points(times, level, start),
         reserved_points=_points(times, reserved, int(reserved[0])) if reserved is not None else (),
         parameters_bytes=parameters,
@@ -217,9 +217,9 @@ def _measure(trace: Trace, rows: pl.DataFrame, kind: int, device: int, top: int)
     )
 
 
-def _levels(rows: pl.DataFrame, size: Int64, *, told: bool) -> tuple[Int64, int]:
+def _levels(rows: pl.DataFrame, size: Int64, *, recorded: bool) -> tuple[Int64, int]:
     """Allocated bytes after each event, and before the first, at least 0: a host's total can lack earlier memory."""
-    if told:
+    if recorded:
         level = rows["allocated_bytes"].to_numpy()
         return level, max(0, int(level[0] - size[0]))
     total = np.cumsum(size)

@@ -31,7 +31,7 @@ class OpCategory:
         sum_ns: their durations added up.
         share: of the added-up time of all activities, 0..1.
         by_kernel_ns: the part whose kernels compute that category too.
-        without_op_ns: the part for which no op tells, so that the kernel's category stands in.
+        without_op_ns: the part whose ops say nothing, so that the kernel's category stands in.
     """
 
     category: str
@@ -106,10 +106,10 @@ def measure_op_categories(found: Attribution) -> OpCategories:
     """Work by purpose over all devices."""
     kernel = pl.col("category").cast(pl.String)
     work = found.work.select(
-        "name", "dur_ns", kernel=kernel, op=pl.col("op_category").fill_null(kernel), told="op_category"
+        "name", "dur_ns", kernel=kernel, op=pl.col("op_category").fill_null(kernel), said="op_category"
     )
     total = found.total_ns
-    same, silent = pl.col("op") == pl.col("kernel"), pl.col("told").is_null()
+    same, silent = pl.col("op") == pl.col("kernel"), pl.col("said").is_null()
     by_op = (
         work.group_by("op")
         .agg(

@@ -66,7 +66,7 @@ class Judgement:
     """One sentence of the audit.
 
     Attributes:
-        id: as-asked, tf32-not-used, tf32-uninvited, other-precision, 3xtf32, helper, not-told or observed.
+        id: as-asked, tf32-not-used, tf32-uninvited, other-precision, 3xtf32, helper, not-said or observed.
         category: gemm, convolution or attention.
         share: of the category's time that the sentence is about, 0..1.
         text: the sentence.
@@ -224,7 +224,7 @@ def _verdict_on(use: PrecisionUse, asked_for: Asked) -> str:
     if use.precision == NO_PRECISION:
         return "helper"
     if use.precision == "unknown" or either or not asked_for.asked:
-        return "not-told" if asked_for.asked or use.precision == "unknown" else "observed"
+        return "not-said" if asked_for.asked or use.precision == "unknown" else "observed"
     if fp32_class and use.precision == "fp32" and use.tensor_core and not asked_for.rocm:
         return "3xtf32"
     if asked_for.asked == "tf32" and use.precision == "fp32":
@@ -238,9 +238,9 @@ def _described(use: PrecisionUse) -> str:
     if use.precision == NO_PRECISION:
         return "helpers that multiply nothing (split-K sums, epilogues, offsets)"
     if use.precision == "unknown":
-        return "kernels whose names tell no precision"
+        return "kernels whose names give no precision"
     if use.precision == "fp32" and use.told_by == "input types":
-        return "kernels on fp32 tensors whose names do not tell fp32 from tf32"
+        return "kernels on fp32 tensors whose names do not separate fp32 from tf32"
     if use.precision == "fp32":
         return {
             True: "fp32 kernels on tensor cores",
@@ -264,7 +264,7 @@ def _labelled(use: PrecisionUse) -> str:
 def _sentence(ident: str, category: str, ran_in: str, share: float, asked_for: Asked) -> str:
     part = "100%" if share >= _ALL else percent(share)
     ran = f"{part} of {LABELS[category]} time ran in {ran_in}"
-    if ident in ("observed", "not-told", "helper"):
+    if ident in ("observed", "not-said", "helper"):
         return f"{ran[0].upper()}{ran[1:]}."
     if ident == "as-asked":
         return f"As asked ({asked_for.words}), {ran}."

@@ -47,7 +47,7 @@ class Rate:
         bytes_share: of the GPU's memory bandwidth; above 1 where caches serve it; None where it is not known.
         limited_by: "compute" or "memory" by the side of the roofline's ridge that the op lies on, "launch" where
             calls are shorter than `short_kernel_ns` and far below both peaks, "neither" where longer ones reach not
-            even a fifth of one; empty where it cannot be told.
+            even a fifth of one; empty where it is not known.
     """
 
     op: str

@@ -244,7 +244,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape | None:
 
 
 def bytes_of(op: str, inputs: Inputs | None) -> int | None:
-    """Bytes that an op must move if each tensor is read or written once; None where that cannot be told.
+    """Bytes that an op must move if each tensor is read or written once; None where that is not known.
 
     Products, convolutions and attention read their inputs and write their output; elementwise ops write the broadcast
     shape, normalizations and softmax the shape of their input; copies read what they write.

@@ -73,11 +73,11 @@ def measure_symptoms(trace: Trace, found: Attribution) -> Symptoms:
     kernels = found.work.filter(pl.col("kind").cast(pl.String) == "kernel")
     sized = _with_blocks(trace, kernels)
     sizes = {device.memory_bytes for device in trace.metadata.devices}
-    told = int(sized["dur_ns"].sum())
+    known_ns = int(sized["dur_ns"].sum())
     by_size = ~matching(sized["name"], _CHOSEN_GRID) & ~sized["category"].cast(pl.String).is_in(_NOT_BY_SIZE)
     small = sized.filter(by_size & (sized["blocks"] < sized["sms"]))
     return Symptoms(
-        kernel_ns=told if told >= _ENOUGH * int(kernels["dur_ns"].sum()) else 0,
+        kernel_ns=known_ns if known_ns >= _ENOUGH * int(kernels["dur_ns"].sum()) else 0,
         underfilled_ns=int(small["dur_ns"].sum()),
         backward=has_backward(trace),
         graph_ops=_graph_ops(trace),

@@ -36,7 +36,7 @@ def device_sections(device: DeviceMemory, top: int, *, alone: bool, brief: bool)
     Args:
         device: its figures.
         top: rows of a one-screen table.
-        alone: there is no other device to tell it from.
+        alone: there is no other device to distinguish it from.
         brief: it is the one that a one-screen report shows.
     """
     of = "" if alone else f" of {device.label}"

@@ -1,4 +1,4 @@
-"""Whether a file holds a document that an earlier run wrote: told without reading the figures in it."""
+"""Whether a file holds a document that an earlier run wrote, without reading the figures in it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def typable_in_ascii(report: _Report) -> _Report:
 
 
 def shorten(name: str, width: int) -> str:
-    """The name in at most so many characters, cut in the middle: both ends tell kernels apart."""
+    """The name in at most so many characters, cut in the middle: kernels differ at both ends."""
     if len(name) <= width:
         return name
     if width < 2:

@@ -33,7 +33,7 @@ __all__ = [
     "recorded_beside",
 ]
 
-_LATE = {  # whether a file is a snapshot is told without the rest
+_LATE = {  # whether a file is a snapshot is known without the rest
     "BEFORE_OLDEST": "analyze.snapshot.composition",
     "OVERFLOWED": "analyze.snapshot.history",
     "OutOfMemory": "analyze.snapshot.oom",

@@ -18,7 +18,7 @@ class Recorded:
 
     Attributes:
         events: events that the device had recorded.
-        max_entries: events that the allocator was told to keep, None where not noted.
+        max_entries: events that the allocator was asked to keep, None where not noted.
         device_free_bytes: free on the device, other processes counted; None where not noted.
         device_total_bytes: of the device; None where not noted.
         peak_requested_bytes: the allocator's own statistic since the recording began; None where not noted.

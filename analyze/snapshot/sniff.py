@@ -1,4 +1,4 @@
-"""Whether a file is a memory snapshot: told by its first bytes, whatever its name says."""
+"""Whether a file is a memory snapshot, by its first bytes and whatever its name says."""
 
 from __future__ import annotations
 

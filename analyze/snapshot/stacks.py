@@ -170,9 +170,9 @@ def _made(name: str, file: str, line: Any) -> Frame:
     """A frame; profilers write file, line and function into the name."""
     number = line if isinstance(line, int) and not isinstance(line, bool) and 0 <= line < 2**31 else 0
     if file in ("none", ""):
-        told = _PROFILER_FRAME.match(name)
-        if told is not None:
-            return Frame(told["name"], told["file"], min(int(told["line"][:10]), 2**31))
+        found = _PROFILER_FRAME.match(name)
+        if found is not None:
+            return Frame(found["name"], found["file"], min(int(found["line"][:10]), 2**31))
         return Frame(name, "", number)
     return Frame(name, file, number)
 

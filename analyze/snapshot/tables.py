@@ -292,8 +292,8 @@ class _Builder:
         check_numbers(events.address, "addr", missing=True)
         category = column(rows, "category", "")
         if any(category):
-            told = texts(category)
-            events.label[:] = [a or b for a, b in zip(events.label, told, strict=True)]
+            found = texts(category)
+            events.label[:] = [a or b for a, b in zip(events.label, found, strict=True)]
         return events
 
 

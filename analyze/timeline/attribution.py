@@ -31,7 +31,7 @@ class Attribution:
         tree: the calls.
         around: what stands around each call: its caller, and for calls of the backward engine their forward op.
         work: timed activities, schema `LINKED`, with `call` (the launching op or range in `tree`, null without one),
-            `op_category` (what the op is for; null where none tells), and the kernel name's own `family`,
+            `op_category` (what the op is for; null where none says so), and the kernel name's own `family`,
             `precision`, `tensor_core` and `fused`.
         kept: what `once` has computed of it.
     """
@@ -140,7 +140,7 @@ def _kernel_kinds(work: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _purposes(tree: CallTree, call: Int64, around: Int64) -> pl.Series:
-    """What each call is for, told by its own name and those around it; null where none tells or there is no call."""
+    """What each call is for, by its own name and those around it; null where none says so or there is no call."""
     found = chains(tree, call, around)
     purposes = [op_category(names) if names else None for names in found.names]
     return pl.Series(purposes, dtype=pl.String).gather(found.number)

@@ -11,7 +11,7 @@ from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
 LIBRARY = re.compile(r"^<|^nn\.Module: |(^|/)(numpy|scipy|torch)/|(^|/)lib/python\d[^/]*/(?!site-packages/)")
-_ANCESTORS = 2  # path components kept besides the file: enough to tell files apart, not enough to tell persons
+_ANCESTORS = 2  # path components kept besides the file: enough to distinguish files, not enough to identify persons
 
 
 def own_frames(trace: Trace, thread: pl.Series, time_ns: pl.Series) -> list[str]:

@@ -121,7 +121,7 @@ class Replay:
         Args:
             change: what is removed; nothing where None.
             explained_only: delays for which the file holds no reason are removed too: how far the result then is
-                from the record tells how much of the run the graph explains.
+                from the record shows how much of the run the graph explains.
         """
         wanted = change or Change()
         dur: Int64 = _least(self.schedule.work.dur_ns, wanted.durations)

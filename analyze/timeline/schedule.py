@@ -16,7 +16,7 @@ from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
 Bool = npt.NDArray[np.bool_]
-_FEW = 10  # samples: below it a file does not tell its own typical delays
+_FEW = 10  # samples: below it a file does not show its own typical delays
 _KERNEL_GAP_NS, _COPY_GAP_NS, _LATENCY_NS = 1_500, 3_000, 6_000  # then these, as on NVIDIA and AMD GPUs of 2017 to 2024
 _TOUCH_NS = 100  # instants closer than this are one: no conclusion may rest on less
 _SLOW_CALL_NS = 20_500  # on a free stream: no kernel waits so long for a launch call of the usual kind

@@ -70,7 +70,7 @@ LEGACY_PID = "CPU functions"
 
 @lru_cache(maxsize=256)
 def table_of(cat: str) -> Row:
-    """The table of a category's complete events; `IGNORED` for flows, `UNKNOWN` where the category does not tell."""
+    """The table of a category's complete events; `IGNORED` for flows, `UNKNOWN` where the category does not say."""
     low = cat.lower()
     if low in _FLOWS:
         return Row.IGNORED

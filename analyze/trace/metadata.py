@@ -66,7 +66,7 @@ class GroupInfo:
 
 @dataclass(frozen=True, slots=True)
 class JobInfo:
-    """What a file says about the job that it is of, as far as it tells files of several jobs apart.
+    """What a file says about the job that it is of, as far as it distinguishes files of several jobs.
 
     Attributes:
         rank: the rank, from a number or a text that holds one; None where neither is there.
@@ -95,7 +95,7 @@ class Metadata:
         world_size: ranks of the job, None outside distributed runs.
         devices: visible devices, not only used ones.
         recorded: what our `capture` stored, None in other files.
-        job: what tells the files of one job from others.
+        job: what distinguishes the files of one job from others.
     """
 
     base_ns: int = 0

@@ -33,11 +33,11 @@ def jobs_for(size_bytes: int) -> int:
 
 
 def read_in_parallel(
-    source: Source, layout: Layout, jobs: int | None, tell: Callable[[int], None] | None
+    source: Source, layout: Layout, jobs: int | None, on_progress: Callable[[int], None] | None
 ) -> Part | None:
     """Read a file with several processes; None when one has to do it.
 
-    That is for standard input, small and compressed files, layouts in which the end of an event cannot be told without
+    That is for standard input, small and compressed files, layouts in which the end of an event cannot be seen without
     reading all before it, and whenever a stretch turns out to be no list of events.
     """
     stretches = plan(source.path, jobs)
@@ -45,7 +45,9 @@ def read_in_parallel(
         return None
     workers = [_start(source.path, *stretch, last=stretch is stretches[-1]) for stretch in stretches[1:]]
     try:
-        part = read_part(split(_first(source, stretches[0][1]), layout), layout, to_the_end=False, tell=tell)
+        part = read_part(
+            split(_first(source, stretches[0][1]), layout), layout, to_the_end=False, on_progress=on_progress
+        )
         source.read_rest()
         for worker in workers:
             later = wire.receive(worker.stdout) if worker.stdout and not part.ended else None

@@ -28,7 +28,7 @@ from analyze.units import plural
 
 _LOST_SHARE = 0.05  # more lost events than this, and the file is interleaved or worse: no figure can be trusted
 
-Tell = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the size on disk, 0 where that is unknown."""
 
 
@@ -66,7 +66,12 @@ class Recording:
 
 
 def read(
-    path: str | Path, *, jobs: int | None = None, trusted: bool = False, tell: Tell | None = None, key: bool = False
+    path: str | Path,
+    *,
+    jobs: int | None = None,
+    trusted: bool = False,
+    on_progress: OnProgress | None = None,
+    key: bool = False,
 ) -> Recording:
     """Read a Chrome trace of the PyTorch profiler, plain or compressed, "-" for standard input.
 
@@ -74,7 +79,7 @@ def read(
         path: the file.
         jobs: processes to read with; by the file's size where None. Compressed files are read by one.
         trusted: let a compressed file grow without limit.
-        tell: progress.
+        on_progress: progress.
         key: hash the unpacked bytes too.
 
     Raises:
@@ -85,11 +90,11 @@ def read(
     source, layout = Source(path, trusted=trusted, key=key), Layout("")
     layout.name = source.name
     whole = source.whole_bytes
-    progress = (lambda _size: tell(source.size_bytes, whole)) if tell else None
+    progress = (lambda _size: on_progress(source.size_bytes, whole)) if on_progress else None
     part = read_in_parallel(source, layout, jobs, progress)
     if part is None:
         source, layout = Source(path, trusted=trusted, key=key), Layout(source.name)
-        part = read_part(split(source.blocks(), layout), layout, to_the_end=True, tell=progress)
+        part = read_part(split(source.blocks(), layout), layout, to_the_end=True, on_progress=progress)
     return _finish(source, layout, part)
 
 

@@ -62,7 +62,7 @@ def is_stream(path: str | Path) -> bool:
 
 
 def identity(path: str) -> tuple[int, int] | str | None:
-    """What tells inputs apart that can be read only once, whatever they are called; None for files."""
+    """What distinguishes inputs that can be read only once, whatever they are called; None for files."""
     if not is_stream(path):
         return None
     try:

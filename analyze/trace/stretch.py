@@ -64,7 +64,7 @@ class Part:
 
 
 def read_part(
-    pieces: Iterator[bytes], layout: Layout, *, to_the_end: bool, tell: Callable[[int], None] | None = None
+    pieces: Iterator[bytes], layout: Layout, *, to_the_end: bool, on_progress: Callable[[int], None] | None = None
 ) -> Part:
     """Read a stretch of a document.
 
@@ -72,15 +72,15 @@ def read_part(
         pieces: its pieces.
         layout: how the document is laid out.
         to_the_end: the last piece also holds the document's tail.
-        tell: called with the bytes of each piece that was read.
+        on_progress: called with the bytes of each piece that was read.
     """
     reader = _Reader(layout)
     with collection_paused():
         piece = next(pieces)
         for following in pieces:
             reader.take(piece)
-            if tell is not None:
-                tell(len(piece))
+            if on_progress is not None:
+                on_progress(len(piece))
             piece = following
         if to_the_end:
             reader.take_last(piece)

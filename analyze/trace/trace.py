@@ -10,7 +10,7 @@ import polars as pl
 from analyze.notices import Notice
 from analyze.trace.link import collect_launches, link_activities
 from analyze.trace.metadata import Metadata
-from analyze.trace.read import Recording, Tell, read
+from analyze.trace.read import OnProgress, Recording, read
 from analyze.trace.repair import repair_activities
 from analyze.trace.rows import Timed
 from analyze.trace.steps import find_steps
@@ -30,7 +30,7 @@ class Trace:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, jobs: int | None = None, trusted: bool = False, tell: Tell | None = None
+        cls, path: str | Path, *, jobs: int | None = None, trusted: bool = False, on_progress: OnProgress | None = None
     ) -> Trace:
         """Read a Chrome trace of the PyTorch profiler (.json, also .gz, .zst or .zip).
 
@@ -38,14 +38,14 @@ class Trace:
             path: the file, or "-" for standard input.
             jobs: processes to read a plain file with; by its size where None.
             trusted: let a compressed file grow without limit.
-            tell: called with the bytes read so far and the size on disk.
+            on_progress: called with the bytes read so far and the size on disk.
 
         Raises:
             UnreadableError: the file cannot be opened or unpacked.
             NotATraceError: the content is something else.
             DamagedTraceError: too little of it can be read to trust any figure.
         """
-        return cls(read(path, jobs=jobs, trusted=trusted, tell=tell))
+        return cls(read(path, jobs=jobs, trusted=trusted, on_progress=on_progress))
 
     def __repr__(self) -> str:
         """Device, steps, time and activities on one line."""

@@ -32,7 +32,7 @@ def unpack(packed: Iterator[bytes], file: BinaryIO, name: str, cut: NoteCut, *, 
         packed: the bytes on disk.
         file: the open file, for the archive format that needs to seek.
         name: file name, for messages.
-        cut: told why the plain bytes end early, when they do.
+        cut: called with the reason why the plain bytes end early, when they do.
         trusted: no limit on how far the file may grow.
 
     Raises:

@@ -22,7 +22,7 @@ def main() -> int:
     seed = time.time_ns() % 10**9 if given.seed is None else given.seed
     begun, last = time.perf_counter(), 0
 
-    def tell(number: int, outcome: Outcome) -> None:
+    def on_progress(number: int, outcome: Outcome) -> None:
         nonlocal last
         for failure in outcome.failures[last:]:
             print(f"{failure.path.name}: {failure.what}: {failure.error}", flush=True)
@@ -30,7 +30,7 @@ def main() -> int:
         if (number + 1) % 500 == 0:
             print(f"{number + 1} inputs, {time.perf_counter() - begun:.0f} s, {last} failures", flush=True)
 
-    outcome = run(given.count, seed, out=given.out, every=given.every, tell=tell)
+    outcome = run(given.count, seed, out=given.out, every=given.every, on_progress=on_progress)
     counts = ", ".join(f"{count} {what}" for what, count in sorted(outcome.counts.items()))
     took = time.perf_counter() - begun
     print(f"{given.count} inputs, seed {seed}, {took:.0f} s: {counts}, {len(outcome.failures)} failures")

@@ -75,7 +75,7 @@ def test_tf32_that_changed_nothing(gpu: tuple[str, int], says: str, tmp_path: Pa
 def test_fp16_autocast_whose_convolution_stayed_in_tf32(tmp_path: Path) -> None:
     """The simulated flash kernel has no type in its name, and its op none recorded: nothing is said of it."""
     found = judged(replace(SMALL, precision="fp16", asked="fp16", amp=True, convolution="tf32"), tmp_path)
-    assert ids(found) == {"gemm": "as-asked", "convolution": "other-precision", "attention": "not-told"}
+    assert ids(found) == {"gemm": "as-asked", "convolution": "other-precision", "attention": "not-said"}
     text = "Asked for fp16 autocast, 100% of convolution time ran in tf32 tensor-core kernels."
     assert found["convolution"].text == text
 

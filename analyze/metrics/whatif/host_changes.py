@@ -174,7 +174,7 @@ def _of_calls(inputs: WhatIfInputs, rows: pl.DataFrame) -> Scenario | None:
 
 
 def _of_rows(inputs: WhatIfInputs, gone: dict[int, Intervals], rows: pl.DataFrame) -> Scenario | None:
-    """Host time that vanishes, told by the rows that it comes from."""
+    """Host time that vanishes, described by the rows that it comes from."""
     rows = inputs.begun_within(rows)
     if not rows.height or not any(len(g) for g in gone.values()):
         return None
