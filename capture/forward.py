@@ -48,7 +48,7 @@ def place(loaded: LoadedModel, settings: Settings, device: Device) -> Forward:
         )
     if settings.compile:
         torch.compiler.reset()  # an earlier precision counts towards the limit of recompiling
-    call: Callable[..., Any] = torch.compile(module) if settings.compile else module
+    call: Callable[..., Any] = torch.compile(module, mode=settings.compile_mode) if settings.compile else module
 
     def forward() -> Any:
         return call(*args, **kwargs)

@@ -74,7 +74,7 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
         folder,
         timed_steps=settings.measured_iterations,
         traced_steps=settings.steps,
-        snapshot_steps=int(settings.snapshot),
+        snapshot_steps=settings.snapshot_steps,
         warmup=settings.warmup,
         stacks=settings.stacks,
         shapes=settings.shapes,
@@ -111,7 +111,7 @@ def _prepare(
     module = loaded.module.train().to(device=device, dtype=dtype)
     if settings.channels_last:
         module = module.to(memory_format=layout)
-    call: Callable[..., Any] = torch.compile(module) if settings.compile else module
+    call: Callable[..., Any] = torch.compile(module, mode=settings.compile_mode) if settings.compile else module
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
     scaler = torch.amp.GradScaler(device.type, enabled=settings.autocast and settings.precision == "fp16")
 

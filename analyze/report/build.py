@@ -185,7 +185,7 @@ def _not_measured(trace: Trace, measures: Measures) -> Iterator[NotMeasured]:
         )
     if not trace.steps.height:
         yield NotMeasured(
-            "steps", "no ProfilerStep ranges", "call prof.step() once per iteration, or capture --steps N"
+            "steps", "no ProfilerStep ranges", "call prof.step() once per iteration, or capture --traced-steps N"
         )
     if not trace.frames.height:
         yield NotMeasured("python-frames", "no Python frames", "record with with_stack=True, or capture --stacks")

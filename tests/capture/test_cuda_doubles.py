@@ -184,7 +184,7 @@ def test_the_device_is_what_torch_can_use(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_snapshot_of_a_replay_is_refused_before_anything_runs() -> None:
-    settings = Settings(device="cuda", cuda_graph=True, snapshot=True)
+    settings = Settings(device="cuda", cuda_graph=True, snapshot_steps=1)
     with pytest.raises(SettingsError, match="would record nothing"):
         check_settings(settings, {})
     check_settings(replace(settings, snapshot_weights=True), {})
