@@ -72,7 +72,7 @@ def naming_failures(settings: Settings) -> Iterator[None]:
         raise
     except Exception as error:
         message = f"{settings.model} does not run in {settings.precision}: {first_line(error)}"
-        raise explain_failure(error, settings) or ModelError(message) from error
+        raise explain_failure(error, settings) or ModelError(message, "Add --debug for its traceback.") from error
 
 
 def explain_failure(error: BaseException, settings: Settings) -> CaptureError | None:

@@ -261,7 +261,7 @@ class Recorder:
             if self._ranks is not None and self._job.rank not in self._ranks:
                 self._idle_steps = 0
                 return
-        output.check_target(self.folder, force=self.force)
+        output.check_target(self.folder, force=self.force, spoken="argument")
         self._load_before = environment.read_load_average()
         staging = self._stack.enter_context(output.staged(self.folder))
         self._thread = threading.get_ident()

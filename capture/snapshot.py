@@ -114,7 +114,7 @@ def write_history(device: Device, path: Path, *, starts: str) -> Snapshot:
     if not events:
         raise ProfileError(
             "The CUDA allocator recorded no event.",
-            "Another allocator may be in use (PYTORCH_NO_CUDA_MEMORY_CACHING); --snapshot-steps 0 leaves this out.",
+            "Another allocator may be in use (PYTORCH_NO_CUDA_MEMORY_CACHING).",
         )
     with path.open("wb") as file:
         pickle.dump(taken, file, protocol=_PICKLE_PROTOCOL)

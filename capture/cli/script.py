@@ -102,7 +102,9 @@ def run_script(script: Path, args: tuple[str, ...], *, debug: bool, **options: A
 def _run(script: Path, args: tuple[str, ...], options: dict[str, Any]) -> int:
     with naming_missing_packages():
         from capture import follow
+        from capture.device import check_present
         from capture.recorder import record
+    check_present(options["device"])
     recorder = record(
         options["out"] or Path("runs") / script.stem,
         timed_steps=options["timed_steps"],

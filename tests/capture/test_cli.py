@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from capture import cli, run
 from capture.cli import EXIT_INTERRUPTED, EXIT_UNUSABLE
 from capture.errors import OutOfMemoryError
 from capture.metadata import read_block
+from capture.recorder import record
 from capture.settings import Settings
 from tests.capture.conftest import TINY
 
@@ -63,6 +65,24 @@ def test_every_setting_has_an_option() -> None:
     }
     options = {param.name for param in cli.capture.params}
     assert {renamed.get(field.name, field.name) for field in fields(Settings)} - {"device_index"} <= options
+
+
+def test_the_passes_have_the_names_that_record_gives_them() -> None:
+    arguments = inspect.signature(record).parameters
+    for command in (cli.capture, cli.run_script):
+        shown = CliRunner().invoke(command, ["--help"]).output
+        for name in ("warmup", "timed_steps", "traced_steps", "snapshot_steps", "stacks", "device", "force"):
+            assert name in arguments
+            assert f"--{name.replace('_', '-')}" in shown
+        for older in ("--iterations", "--after", "--steps"):
+            assert older not in shown
+
+
+def test_older_spellings_still_work(tmp_path: Path) -> None:
+    result = _capture(*QUICK, "--iterations", 5, "--steps", 2, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    stored = read_block(tmp_path / "fp32" / "trace.json.gz")
+    assert (stored["latency"]["n"], stored["profile"]["steps"]) == (5, 2)
 
 
 def test_help_is_there_at_once_and_needs_no_torch() -> None:
@@ -235,6 +255,16 @@ def test_a_bug_of_ours_ends_with_2_as_well(tmp_path: Path, monkeypatch: pytest.M
     assert result.exit_code == EXIT_UNUSABLE
     assert "Internal error, please report it: KeyError" in result.stderr
     assert ("Traceback" in result.stderr) is debug
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_failing_function_of_the_user_shows_its_own_traceback_on_request(tmp_path: Path, debug: bool) -> None:
+    options = ["--model", "tests.capture.example_models:failing", "--device", "cpu", "--out", str(tmp_path / "runs")]
+    result = _capture(*options, *(["--debug"] if debug else []))
+    assert result.exit_code == EXIT_UNUSABLE
+    assert "example_models:failing failed: no such checkpoint" in result.stderr
+    assert "Add --debug for its traceback." in result.stderr
+    assert ('raise ValueError("no such checkpoint' in result.stderr) is debug
 
 
 def test_a_sweep_over_batch_sizes(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 
 from capture.cli import main
 from capture.metadata import add_block, read_block
@@ -223,6 +224,27 @@ def test_a_script_without_steps_is_named(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [("gpu", "--device gpu is unknown"), ("cuda:7", "--device cuda:7 was asked for, but torch finds no usable CUDA")],
+)
+def test_a_device_that_is_not_there_is_named_as_it_was_typed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, asked: str, sentence: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    done = run("print(1)", options=("--device", asked))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+
+
+def test_a_device_beyond_those_that_are_visible_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    done = run("print(1)", options=("--device", "cuda:1"))
+    assert done.returncode == 2
+    assert "--device cuda:1 is not there: this process sees 1 CUDA device." in done.stderr
 
 
 def test_a_missing_script_is_named(run: Run) -> None:

@@ -188,8 +188,9 @@ def test_an_older_recording_is_overwritten_only_by_force(tmp_path: Path) -> None
                 pass
 
     make()
-    with pytest.raises(OutputError, match="already holds a recording"):
+    with pytest.raises(OutputError, match="already holds a recording") as caught:
         make()
+    assert caught.value.hint == "Use force=True to overwrite it, or another folder."
     make(force=True)
 
 
@@ -344,7 +345,16 @@ def test_the_summary_answers_on_one_screen(tmp_path: Path, capsys: pytest.Captur
             torch.ones(10).sum()
     shown = capsys.readouterr()
     assert not shown.out
-    for word in ("4.00 samples a step", "median", "samples/s", "First step", "when profiled", "Next", "analyze "):
+    for word in (
+        "4.00 samples a step",
+        "median",
+        "samples/s",
+        "First step",
+        "Stability",
+        "when profiled",
+        "Next",
+        "analyze ",
+    ):
         assert word in shown.err
     assert len(shown.err.splitlines()) < 20
 
