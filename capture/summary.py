@@ -194,7 +194,7 @@ def _growth_text(sweep: Sweep) -> str:
 
 
 def _tied(sweep: Sweep) -> list[int]:
-    """Smaller batches than the one where throughput stops growing, whose time per sample does not differ from the best."""
+    """Batches below the one where growth stops whose time per sample does not differ from that of the fastest."""
     fastest = next((line for line in sweep.rows if line.batch_size == sweep.fastest_batch_size), None)
     if fastest is None or fastest.latency is None:
         return []
