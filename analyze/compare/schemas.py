@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from analyze.compare.changes import Group, Side
+from analyze.compare.gates import GateResult
 from analyze.compare.several import Row
 from analyze.compare.structure import Structure
 from analyze.notes import Notice
 from analyze.report.plain import contract
 
-_FRAME: dict[str, Any] = {"tool": dict[str, str], "notices": list[Notice], "sections": list[dict[str, Any]]}
+_FRAME: dict[str, Any] = {
+    "tool": dict[str, str],
+    "notices": list[Notice],
+    "sections": list[dict[str, Any]],
+    "gates": list[GateResult],
+}
+_OPTIONAL = ("gates",)  # there where some were judged
 _PAIR: dict[str, Any] = {
     **_FRAME,
     "a": Side,
@@ -27,9 +34,9 @@ _LINEUP: dict[str, Any] = {**_FRAME, "inputs": list[Side], "per_step": bool, "ro
 
 def pair_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a comparison of two reports."""
-    return contract("comparison", _PAIR)
+    return contract("comparison", _PAIR, _OPTIONAL)
 
 
 def lineup_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of several reports side by side."""
-    return contract("comparison of several reports", _LINEUP)
+    return contract("comparison of several reports", _LINEUP, _OPTIONAL)

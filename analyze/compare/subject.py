@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from analyze.compare.amounts import Amount, measure_amount
 from analyze.errors import NotAReportError
 from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
@@ -197,6 +198,10 @@ class Subject:
         if name == "step_time" and any(step.time_ns is None for step in self.steps):
             return None
         return found.value if found else None
+
+    def amount(self, wanted: Amount) -> tuple[float | int | None, str]:
+        """What a kernel, a category or an op amounts to; None with the reason where it was not measured."""
+        return measure_amount(wanted, self)
 
 
 def subject_of(report: Report) -> Subject:
