@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from capture.errors import SettingsError
 from capture.forward import naming_failures
-from capture.loop_block import Asked
+from capture.loop_block import Asked, size_parameters
 from capture.models import LoadedModel, flatten_tensors, load_model, map_tensors
 from capture.precision import DTYPES, arithmetic, check_state, cudnn_search
 from capture.recorder import Recorder, record
@@ -83,7 +83,6 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
         force=force,
     )
     recorder.ended_by = "AdamW.step"
-    recorder.asked = Asked(settings.model, settings.precision, settings.autocast, settings.compile)
     loaded = load_model(settings)
     with ExitStack() as stack:
         state = stack.enter_context(arithmetic(settings.precision))
@@ -92,6 +91,8 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
         stack.enter_context(cudnn_search(enabled=settings.cudnn_benchmark))
         stack.enter_context(naming_failures(settings))
         step, batches = _prepare(loaded, settings, bench.device.torch_device, workers)
+        sizes = size_parameters(loaded.module.parameters())
+        recorder.asked = Asked(settings.model, settings.precision, settings.autocast, settings.compile, sizes)
         with recorder as rec:
             for args, kwargs in batches:
                 step(rec, args, kwargs)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _HELP = """Compare runs: A is the baseline, every change is B minus A.
 
-Takes traces and JSON reports in any mix, at most 5, two memory snapshots, or two folders of ranks. Better and worse
-are said only of changes that lie beyond the spread of the steps.
+Takes traces, JSON reports and recordings of capture (their folders, or run.json) in any mix, at most 5, two memory
+snapshots, or two folders of ranks. Better and worse are said only of changes that lie beyond the spread of the steps.
 
 \b
 Examples:
@@ -39,6 +39,7 @@ Examples:
   analyze compare baseline-report.json after.json.gz -o change.md
   analyze compare fp32.json.gz tf32.json.gz fp16.json.gz bf16.json.gz
   analyze compare before.json.gz after.json.gz --fail-if 'step_time +5%'
+  analyze compare runs/fp32 runs/bf16
   analyze compare before.pickle after.pickle
 """
 
@@ -69,6 +70,9 @@ def compare_command(
     **looks: Any,
 ) -> int:
     """Compare and write what changed; 1 where a gate failed."""
+    from analyze.compare.run_json import recorded_file
+
+    paths = tuple(recorded_file(path) for path in paths)
     delivery = Delivery(**looks)
     delivery.check(paths, junit)
     _check_paths(paths)

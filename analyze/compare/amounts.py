@@ -5,15 +5,13 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
-
-if TYPE_CHECKING:
-    from analyze.compare.subject import Subject
+from typing import Literal, get_args
 
 Kind = Literal["kernel", "category", "op"]
 Part = Literal["sum", "share", "count"]
+Row = tuple[str, int, int]
 UNITS: dict[Part, str] = {"sum": "ns", "share": "share", "count": "count"}
 _NAMED = re.compile(rf"({'|'.join(get_args(Kind))}):(.+) ({'|'.join(get_args(Part))})")
 _WILD = "*"
@@ -49,12 +47,15 @@ def parse_amount(text: str) -> Amount | None:
     return Amount(kind, name, part)  # type: ignore[arg-type]
 
 
-def measure_amount(amount: Amount, subject: Subject) -> tuple[float | int | None, str]:
+def measure_amount(amount: Amount, rows: Sequence[Row]) -> tuple[float | int | None, str]:
     """The figure in ns, as a share of 1 or as a count; without one, why.
 
     A name with `*` that matches nothing has none of it; one without must be there, since a misspelt one would pass.
+
+    Args:
+        amount: what is asked.
+        rows: name, time in ns and count of all kernels, categories or ops.
     """
-    rows = list(_rows(amount.kind, subject))
     if not rows:
         return None, f"the file holds no {amount.kind if amount.kind == 'op' else 'device activity'}"
     mine = [row for row in rows if _matches(amount.name, row[0])]
@@ -76,13 +77,3 @@ def _matches(pattern: str, name: str) -> bool:
         return pattern == name
     plain = re.sub(r"([\[\]?])", r"[\1]", pattern)
     return fnmatch.fnmatchcase(name, plain)
-
-
-def _rows(kind: Kind, subject: Subject) -> Iterable[tuple[str, int, int]]:
-    """Name, time and count of each."""
-    if kind == "category":
-        return ((work.category, work.sum_ns, work.count) for work in subject.categories)
-    if kind == "kernel":
-        return ((work.name, work.sum_ns, work.count) for work in subject.activity_times)
-    on_device = bool(subject.devices)
-    return ((op.name, op.self_device_ns if on_device else op.self_cpu_ns, op.calls) for op in subject.ops.ops)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from analyze.compare.amounts import Amount, measure_amount
+from analyze.compare.amounts import Amount, Kind, Row, measure_amount
 from analyze.errors import NotAReportError
 from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
@@ -32,6 +32,12 @@ class Recording:
     precision: str = ""
     amp: bool = False
     torch: str = ""
+    unit: str = ""
+    latency_p50_ns: int | None = None
+    latency_samples_ns: tuple[int, ...] = ()
+    throughput_samples_per_s: float | None = None
+    steady: bool | None = None
+    busy_machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,16 @@ class Subject:
 
     def amount(self, wanted: Amount) -> tuple[float | int | None, str]:
         """What a kernel, a category or an op amounts to; None with the reason where it was not measured."""
-        return measure_amount(wanted, self)
+        return measure_amount(wanted, self._rows(wanted.kind))
+
+    def _rows(self, kind: Kind) -> list[Row]:
+        """Name, time and count of each; ops by their own time on the device, on the host where there is no device."""
+        if kind == "category":
+            return [(work.category, work.sum_ns, work.count) for work in self.categories]
+        if kind == "kernel":
+            return [(work.name, work.sum_ns, work.count) for work in self.activity_times]
+        by_device = bool(self.devices)
+        return [(op.name, op.self_device_ns if by_device else op.self_cpu_ns, op.calls) for op in self.ops.ops]
 
 
 def subject_of(report: Report) -> Subject:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.compare.changes import Change, Changes
 from analyze.compare.judge import RANGE_STEPS, VERDICTS
+from analyze.compare.latency import latency_blocks
 from analyze.compare.structure import FindingChanges, PrecisionChange, Structure, TimeChange
 from analyze.compare.wording import change_text, side_by_side, signed_duration
 from analyze.units import duration, plural
@@ -24,6 +25,7 @@ _PAIR = ("baseline", "this")
 def sections(changes: Changes, top: int) -> tuple[Section, ...]:
     """All sections that have something to say, in order."""
     found = (
+        Section("compare-latency", "Latency", tuple(latency_blocks(changes))),
         Section("compare-time", "Time", tuple(_time(changes))),
         Section("compare-shares", "Shares of the window", tuple(_shares(changes))),
         Section("compare-work", "Work by category", tuple(_work(changes))),

@@ -112,6 +112,7 @@ def test_a_training_script_is_recorded_by_its_optimizer(tmp_path: Path) -> None:
     assert names["aten::addmm"] == 4  # two forwards a step: the batches whose gradients are summed up
     block = _block(tmp_path / "runs" / "train")
     assert (block["model"], block["step_ended_by"], block["missing"]) == ("train.py", "AdamW.step", {})
+    assert block["parameter_bytes"] == 72  # what the optimizer holds: 8 * 2 + 2 numbers
 
 
 def test_the_script_can_be_ended_with_its_recording(tmp_path: Path, run: Run) -> None:
@@ -136,6 +137,7 @@ def test_a_script_without_an_optimizer_is_recorded_by_its_outermost_module(tmp_p
     block = _block(tmp_path / "runs" / "train")
     assert block["step_ended_by"] == "the forward of Sequential, the outermost module"
     assert (block["batch_size"], block["phases"][0]["steps"]) == (4, 1)
+    assert (block["parameter_count"], block["parameter_bytes"]) == (90, 360)  # 8 * 8 + 8 and 8 * 2 + 2
     assert _names(tmp_path / "runs" / "train" / "trace.json.gz")["aten::addmm"] == 4  # two layers, two steps
 
 

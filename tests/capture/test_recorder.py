@@ -208,6 +208,17 @@ def test_wrong_options_are_named(tmp_path: Path, options: dict[str, Any], messag
         record(tmp_path / "run", **options)
 
 
+def test_parameters_are_counted_each_once(tmp_path: Path) -> None:
+    """Two layers that share one weight of 6 numbers, and a bias of 2 half-precision numbers."""
+    model = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2).half())])
+    model.append(model[0])
+    with record(tmp_path / "run", **SHORT, model=model) as rec:
+        while not rec.step():
+            pass
+    block = _run_json(tmp_path / "run")
+    assert (block["parameter_count"], block["parameter_bytes"]) == (8, 28)
+
+
 def test_passes_can_be_left_out(tmp_path: Path) -> None:
     with record(tmp_path / "run", warmup=0, timed_steps=0, traced_steps=1, device="cpu", quiet=True) as rec:
         answers = [rec.step() for _ in range(4)]
