@@ -85,7 +85,7 @@ def _latency(subject: Subject) -> Iterator[Figure]:
     if found is None or not found.latency_p50_ns:
         return
     samples, rate = found.latency_samples_ns, found.throughput_samples_per_s
-    label = f"A {found.unit or 'forward'} (median)"
+    label = "A step (median)" if found.unit == "step" else "A forward (median)"
     yield Figure("latency_p50", label, "ns", "lower", found.latency_p50_ns, samples)
     if rate is not None:
         work = rate * found.latency_p50_ns  # samples of the data times nanoseconds per second

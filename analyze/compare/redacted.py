@@ -114,7 +114,8 @@ def _source(source: Source, redaction: Redaction) -> Source:
 
 def _recorded(recorded: Recording, redaction: Redaction) -> Recording:
     precision = redaction.word(recorded.precision, _PRECISIONS)
-    return replace(recorded, model="", precision=precision, torch=redaction.version(recorded.torch))
+    unit = redaction.word(recorded.unit, ("forward", "step"))
+    return replace(recorded, model="", precision=precision, torch=redaction.version(recorded.torch), unit=unit)
 
 
 def _judged(judged: Judged, redaction: Redaction) -> Judged:

@@ -252,11 +252,15 @@ def _check_amounts(subject: Subject) -> None:
     """Refuse figures that no report holds.
 
     Raises:
-        msgspec.ValidationError: a negative time in a ledger, or a figure beyond all measure.
+        msgspec.ValidationError: times of a ledger that are negative or do not add up, or a figure beyond all measure.
         KeyError: a ledger lacks a part.
     """
     for ledger in (*subject.devices, *subject.step_ledgers):
-        if any(state.ns < 0 for state in window_states(ledger)):
+        try:
+            states = window_states(ledger)
+        except AssertionError as error:
+            raise msgspec.ValidationError("Expected states that sum to the window") from error
+        if any(state.ns < 0 for state in states):
             raise msgspec.ValidationError("Expected times of 0 or more in a ledger")
     if not all(abs(number) < _LARGEST for number in _numbers(msgspec.to_builtins(subject))):
         raise msgspec.ValidationError("Expected numbers below 2^53")

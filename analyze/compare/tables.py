@@ -138,6 +138,7 @@ def _launches(changes: Changes) -> Iterator[Block]:
 
 
 def _names(changes: Changes, top: int) -> Iterator[Block]:
+    """Kernels, and ops by their own time: on the device, and on the host beside it, which may be what changed."""
     found = changes.structure
     if found.appeared or found.vanished:
         yield Stat("Kernels", _structural_line(found, basis(changes)))
@@ -148,6 +149,8 @@ def _names(changes: Changes, top: int) -> Iterator[Block]:
     if found.ops:
         by = f"{found.ops_by} self time {basis(changes)}"
         yield _time_table(f"Ops by change of {by}", found.ops, top, brief if not both else 0)
+    if found.host_ops:
+        yield _time_table(f"Ops by change of host self time {basis(changes)}", found.host_ops, top, 0)
     if found.appeared:
         yield _time_table("Kernels only in this run", found.appeared, top, 0)
     if found.vanished:
