@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from capture.errors import SettingsError, first_line
-from capture.settings import DeviceType
+from capture.settings import DeviceType, split_device
 
 NS_PER_MS = 1_000_000
 
@@ -172,6 +172,29 @@ def resolve_device_type(asked: str) -> DeviceType:
     return "cuda" if present and asked != "cpu" else "cpu"
 
 
+def check_present(asked: str) -> None:
+    """Refuse a device of the command line that is unknown or not there.
+
+    Raises:
+        SettingsError: It is neither auto, cpu, cuda nor cuda:N, or this process sees no such device.
+    """
+    index = split_device(asked)[1]
+    if resolve_device_type(asked) == "cuda" and index is not None and index >= torch.cuda.device_count():
+        raise _absent(asked)
+
+
+def _absent(name: str) -> SettingsError:
+    return SettingsError(
+        f"--device {name} is not there: this process sees {_count_devices()}.",
+        "CUDA_VISIBLE_DEVICES decides which they are; they are counted from 0.",
+    )
+
+
+def _count_devices() -> str:
+    count = torch.cuda.device_count()
+    return f"{count} CUDA device{'' if count == 1 else 's'}"
+
+
 def open_device(device_type: DeviceType, index: int | None = None) -> Device:
     """A CUDA device, the current one where no index is given, or the CPU.
 
@@ -205,5 +228,5 @@ def explain_context(error: RuntimeError, index: int | None) -> SettingsError:
             "nvidia-smi shows what fills it; choose another with --device cuda:N.",
         )
     if "invalid device ordinal" in text:
-        return SettingsError(f"{name} is not there: this process sees {torch.cuda.device_count()} CUDA devices.")
+        return _absent(name if index is not None else "cuda")
     return SettingsError(f"{name} cannot be used: {first_line(error)}", "Check nvidia-smi, or use --device cpu.")

@@ -23,6 +23,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from capture import foreign_profiles, output
 from capture.errors import CaptureError, SettingsError
+from capture.loop_block import size_parameters
 from capture.recorder import Recorder
 
 FAILED = 1
@@ -134,6 +135,8 @@ class Follower:
         if self._optimizer is None:
             self._forward_hooks.close()
             self._optimizer = weakref.ref(optimizer)
+            held = (parameter for group in optimizer.param_groups for parameter in group["params"])
+            self._recorder.parameters = size_parameters(held)
         if self._optimizer() is optimizer:
             several = f", the first of {self._optimizers} optimizers" if self._optimizers > 1 else ""
             self._end_step(f"{type(optimizer).__name__}.step{several}")
@@ -152,6 +155,7 @@ class Follower:
         if self._depth or self._aside or waits_for_optimizer:
             return
         self._module = weakref.ref(module)
+        self._recorder.parameters = size_parameters(module.parameters())
         self._forward_hooks.close()
         self._forward_hooks = ExitStack()
         self._forward_hooks.callback(module.register_forward_hook(self._after_outermost).remove)

@@ -48,7 +48,7 @@ def place(loaded: LoadedModel, settings: Settings, device: Device) -> Forward:
         )
     if settings.compile:
         torch.compiler.reset()  # an earlier precision counts towards the limit of recompiling
-    call: Callable[..., Any] = torch.compile(module) if settings.compile else module
+    call: Callable[..., Any] = torch.compile(module, mode=settings.compile_mode) if settings.compile else module
 
     def forward() -> Any:
         return call(*args, **kwargs)
@@ -72,7 +72,7 @@ def naming_failures(settings: Settings) -> Iterator[None]:
         raise
     except Exception as error:
         message = f"{settings.model} does not run in {settings.precision}: {first_line(error)}"
-        raise explain_failure(error, settings) or ModelError(message) from error
+        raise explain_failure(error, settings) or ModelError(message, "Add --debug for its traceback.") from error
 
 
 def explain_failure(error: BaseException, settings: Settings) -> CaptureError | None:

@@ -41,6 +41,7 @@ class Warmup:
         reason: Why it stopped, in words.
         cv: Standard deviation over mean of the last window; None with fewer than two iterations.
         median_ns: Median of the last window; None without iterations.
+        medians_ns: Median of each window of 10 in order: how the model became warm.
     """
 
     iterations: int
@@ -50,6 +51,7 @@ class Warmup:
     reason: str
     cv: float | None
     median_ns: int | None
+    medians_ns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -283,6 +285,8 @@ def stop_reason(
 def _warmup(windows: Sequence[Window], first_call_ns: int, *, steady: bool | None, reason: str) -> Warmup:
     last = windows[-1].samples_ns[-WINDOW_ITERATIONS:]
     mean = statistics.fmean(last)
+    samples = [sample for window in windows for sample in window.samples_ns]
+    tens = [samples[index : index + WINDOW_ITERATIONS] for index in range(0, len(samples), WINDOW_ITERATIONS)]
     return Warmup(
         iterations=sum(len(window.samples_ns) for window in windows),
         duration_ns=sum(window.wall_ns for window in windows),
@@ -291,6 +295,7 @@ def _warmup(windows: Sequence[Window], first_call_ns: int, *, steady: bool | Non
         reason=reason,
         cv=statistics.stdev(last) / mean if len(last) > 1 and mean else None,
         median_ns=percentile_ns(last, 0.5),
+        medians_ns=tuple(percentile_ns(ten, 0.5) for ten in tens),
     )
 
 

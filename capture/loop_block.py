@@ -9,6 +9,8 @@ model             str; the name of the script
 precision         str | null; what was asked for, where capture itself trained; as are the next two
 amp, compile      bool
 step_ended_by     str; what ended a step, such as "rec.step()" or "AdamW.step"
+parameter_count   int | null; of the model: given to ``record``, or what the optimizer or the outermost module holds
+parameter_bytes   int | null; their memory
 batch_size        int | null; samples per step, where the loop said so and they were all alike
 samples_per_step  float | null; their mean over the timed steps
 phases            [{name, first_step, steps}]; which steps of the loop each finished pass took, from 0
@@ -26,9 +28,11 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
 
 from capture import environment
 from capture.environment import DeviceInfo, Load, Threads, Versions
@@ -50,18 +54,41 @@ class DuringState:
 
 
 @dataclass(frozen=True)
+class ParameterSizes:
+    """The parameters of a model.
+
+    Attributes:
+        count: How many numbers they are.
+        size_bytes: Their memory.
+    """
+
+    count: int
+    size_bytes: int
+
+
+def size_parameters(parameters: Iterable[torch.Tensor]) -> ParameterSizes | None:
+    """Count parameters, each once; None where one of them has no size yet."""
+    found = {id(parameter): parameter for parameter in parameters}.values()
+    try:
+        return ParameterSizes(sum(p.numel() for p in found), sum(p.numel() * p.element_size() for p in found))
+    except (RuntimeError, ValueError):  # lazy modules have parameters without a shape
+        return None
+
+
+@dataclass(frozen=True)
 class Asked:
-    """What is known of a loop that capture itself runs; of anybody else's, the name of the script."""
+    """What is known of a loop beside its steps; of anybody else's, the name of the script."""
 
     model: str
     precision: str | None = None
     amp: bool = False
     compile: bool = False
+    parameters: ParameterSizes | None = None
 
 
-def ask_script() -> Asked:
+def ask_script(parameters: ParameterSizes | None = None) -> Asked:
     """The name of the script that this process runs."""
-    return Asked(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python")
+    return Asked(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python", parameters=parameters)
 
 
 @dataclass(frozen=True)
@@ -77,6 +104,8 @@ class LoopBlock:
     amp: bool
     compile: bool
     step_ended_by: str
+    parameter_count: int | None
+    parameter_bytes: int | None
     batch_size: int | None
     samples_per_step: float | None
     phases: tuple[Phase, ...]
@@ -114,6 +143,8 @@ def build_block(
         amp=asked.amp,
         compile=asked.compile,
         step_ended_by=ended_by,
+        parameter_count=asked.parameters.count if asked.parameters else None,
+        parameter_bytes=asked.parameters.size_bytes if asked.parameters else None,
         batch_size=int(samples) if samples and samples == int(samples) else None,
         samples_per_step=samples,
         phases=tuple(found.phases),

@@ -7,6 +7,7 @@ from pathlib import Path
 from capture.latency import NS_PER_S
 from capture.loop_block import LoopBlock
 from capture.output import RUN_NAME, TRACE_NAME
+from capture.stability import judge_stability
 from capture.summary import (
     describe_first,
     describe_latency,
@@ -24,13 +25,14 @@ def describe(block: LoopBlock, folder: Path) -> str:
     lines += row("Step", f"ends with {block.step_ended_by}")
     if block.latency is not None:
         lines += row("Latency", describe_latency(block.latency))
+        lines += row("Stability", judge_stability(block.latency.samples_ns).words)
         rate = block.latency.throughput_samples_per_s
         steps = f"{format_number(NS_PER_S / block.latency.p50_ns)} steps/s"
         lines += row("Throughput", f"{format_number(rate)} samples/s, {steps}" if rate else steps)
         if block.latency.peak_allocated_bytes is not None:
             lines += row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / 2**20)} MiB allocated")
     if block.warmup is not None:
-        lines += row("Warm-up", describe_warmup(block.warmup, "steps"))
+        lines += row("Warm-up", *describe_warmup(block.warmup, "steps"))
         warm_ns = block.latency.p50_ns if block.latency else block.warmup.median_ns
         if warm_ns:
             lines += row("First step", describe_first(block.warmup, warm_ns))

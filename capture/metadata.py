@@ -24,6 +24,7 @@ precision             "fp32" | "tf32" | "fp16" | "bf16"; what was asked for
 amp                   bool; the half precision was reached by autocast instead of by casting the model
 autocast_dtype        str | null
 compile, cuda_graph, channels_last, cudnn_benchmark   bool
+compile_mode          str | null; the mode of torch.compile where one was asked for
 output_finite         bool | null; false when the output holds inf or nan
 device                :class:`capture.environment.DeviceInfo`
 versions              :class:`capture.environment.Versions`
@@ -143,6 +144,7 @@ class Block:
     amp: bool
     autocast_dtype: str | None
     compile: bool
+    compile_mode: str | None
     cuda_graph: bool
     channels_last: bool
     cudnn_benchmark: bool

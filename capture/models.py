@@ -139,7 +139,7 @@ def _load_user_model(settings: Settings, module_name: str, function_name: str) -
     try:
         made = function(batch_size=wanted) if takes_batch else function()
     except Exception as error:
-        raise ModelError(f"{settings.model} failed: {first_line(error)}", "Call it alone to see where.") from error
+        raise ModelError(f"{settings.model} failed: {first_line(error)}", "Add --debug for its traceback.") from error
     return _check_user_model(settings, made)
 
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from capture.errors import OutputError
 
@@ -20,11 +21,19 @@ EXPORTED_NAME = "exported.json"
 """The trace as torch wrote it; it is gone when the recording is whole."""
 _open_stagings: dict[Path, list[Path]] = {}
 """Temporary folders in use, and the folders that were made for them."""
+Spoken = Literal["option", "argument"]
+_OUT: dict[Spoken, str] = {"option": "--out", "argument": "folder"}
+_FORCE: dict[Spoken, str] = {"option": "--force", "argument": "force=True"}
 OWN_NAMES = (TRACE_NAME, SNAPSHOT_NAME, RUN_NAME, SWEEP_NAME)
 
 
-def check_target(target: Path, *, force: bool) -> None:
+def check_target(target: Path, *, force: bool, spoken: Spoken = "option") -> None:
     """Refuse a folder that holds something, unless it may be overwritten.
+
+    Args:
+        target: The folder.
+        force: It may be overwritten.
+        spoken: Whether the hint names options of the command line or arguments of ``record``.
 
     Raises:
         OutputError: The folder exists and is not empty, or is not a folder.
@@ -34,9 +43,10 @@ def check_target(target: Path, *, force: bool) -> None:
     except OSError as error:
         raise _unusable(target, error) from error
     if taken and not target.is_dir():
-        raise OutputError(f"{target} exists and is not a folder.", "Choose another --out.")
+        raise OutputError(f"{target} exists and is not a folder.", f"Choose another {_OUT[spoken]}.")
     if taken and not force:
-        raise OutputError(f"{target} already holds a recording.", "Use --force to overwrite it, or another --out.")
+        hint = f"Use {_FORCE[spoken]} to overwrite it, or another {_OUT[spoken]}."
+        raise OutputError(f"{target} already holds a recording.", hint)
 
 
 @contextmanager
@@ -112,4 +122,4 @@ def _umask() -> int:
 
 
 def _unusable(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"Cannot write {path}: {error.strerror or error}.", "Choose another folder with --out.")
+    return OutputError(f"Cannot write {path}: {error.strerror or error}.", "Choose another folder.")

@@ -19,7 +19,7 @@ from torch.profiler import record_function
 from capture import environment, loop_summary, output
 from capture.errors import OutputError, SettingsError
 from capture.jobs import Job, read_job
-from capture.loop_block import Asked, LoopBlock, build_block
+from capture.loop_block import Asked, LoopBlock, ParameterSizes, ask_script, build_block, size_parameters
 from capture.metadata import write_json, write_trace
 from capture.passes import Passes, Plan, count_steps, used_cuda
 
@@ -45,6 +45,7 @@ def record(
     shapes: bool = True,
     memory_events: bool = True,
     device: str | torch.device = "auto",
+    model: torch.nn.Module | None = None,
     ranks: Sequence[int] | None = None,
     force: bool = False,
     quiet: bool = False,
@@ -66,6 +67,7 @@ def record(
         shapes: Operand shapes in the trace.
         memory_events: Allocations and frees in the trace.
         device: "auto" takes CUDA where the first step has used it; or "cpu", "cuda", "cuda:1".
+        model: The model, whose parameters are counted: `analyze` then says how much memory the run itself took.
         ranks: Ranks of a distributed job that record; None is every one. The others count the same steps.
         force: Overwrite an earlier recording.
         quiet: Print no summary on standard error.
@@ -84,7 +86,9 @@ def record(
     plan = Plan(
         warmup, timed_steps, traced_steps, snapshot_steps, stacks, shapes, memory_events, _check_device(str(device))
     )
-    return Recorder(Path(folder), plan, ranks=ranks, force=force, quiet=quiet)
+    recorder = Recorder(Path(folder), plan, ranks=ranks, force=force, quiet=quiet)
+    recorder.parameters = None if model is None else size_parameters(model.parameters())
+    return recorder
 
 
 class Recorder:
@@ -96,6 +100,7 @@ class Recorder:
         block: What run.json holds; None until it is written.
         ended_by: What ends a step, in words.
         asked: What was asked of a loop that capture itself runs.
+        parameters: Sizes of the model's parameters, where it is known.
         force: Whether an earlier recording may be overwritten.
     """
 
@@ -111,6 +116,7 @@ class Recorder:
         self._gives_way = False
         self.ended_by = "rec.step()"
         self.asked: Asked | None = None
+        self.parameters: ParameterSizes | None = None
         self._job = Job()
         self._passes: Passes | None = None
         self._idle_steps: int | None = None
@@ -261,7 +267,7 @@ class Recorder:
             if self._ranks is not None and self._job.rank not in self._ranks:
                 self._idle_steps = 0
                 return
-        output.check_target(self.folder, force=self.force)
+        output.check_target(self.folder, force=self.force, spoken="argument")
         self._load_before = environment.read_load_average()
         staging = self._stack.enter_context(output.staged(self.folder))
         self._thread = threading.get_ident()
@@ -292,9 +298,8 @@ class Recorder:
         try:
             with self._stack:
                 passes.close()
-                block = build_block(
-                    passes.found, self._job, self._load_before, ended_by=self.ended_by, asked=self.asked
-                )
+                asked = self.asked or ask_script(self.parameters)
+                block = build_block(passes.found, self._job, self._load_before, ended_by=self.ended_by, asked=asked)
                 self._write(block)
         finally:
             self._leave()

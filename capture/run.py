@@ -206,6 +206,7 @@ def _record(bench: Bench, staging: Path) -> Block:
         amp=settings.autocast,
         autocast_dtype=_dtype_name(DTYPES[settings.precision]) if settings.autocast else None,
         compile=settings.compile,
+        compile_mode=settings.compile_mode,
         cuda_graph=settings.cuda_graph,
         channels_last=settings.channels_last,
         cudnn_benchmark=settings.cudnn_benchmark,
@@ -244,7 +245,7 @@ def _run_passes(bench: Bench, staging: Path) -> _Passes:
             [measured.forward],
         )
         del measured  # the snapshot pass may have to free the placed model first
-        snapshot, missing = _try_snapshot(bench, loaded, forwards, staging) if settings.snapshot else (None, {})
+        snapshot, missing = _try_snapshot(bench, loaded, forwards, staging) if settings.snapshot_steps else (None, {})
     return _Passes(
         loaded=loaded,
         measurements=(*earlier, measurement),
@@ -333,12 +334,14 @@ def _snapshot(bench: Bench, loaded: LoadedModel, forwards: list[Forward], stagin
     bench.tell("recording memory")
     path = staging / output.SNAPSHOT_NAME
     if not settings.snapshot_weights:
-        return record_snapshot(forwards.pop, device, path)
+        return record_snapshot(forwards.pop, device, path, steps=settings.snapshot_steps)
     with torch.inference_mode(mode=False):
         loaded.module.to("cpu")
     forwards.clear()
     device.release_memory()
-    return record_snapshot(lambda: place(loaded, settings, device), device, path, starts="weights")
+    return record_snapshot(
+        lambda: place(loaded, settings, device), device, path, starts="weights", steps=settings.snapshot_steps
+    )
 
 
 @contextmanager

@@ -11,8 +11,11 @@ from capture.errors import SettingsError
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 DeviceType = Literal["cuda", "cpu"]
+CompileMode = Literal["reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]
 
 PRECISIONS: tuple[Precision, ...] = ("fp32", "tf32", "fp16", "bf16")
+COMPILE_MODES: tuple[CompileMode, ...] = ("reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+MODES_WITH_GRAPHS: tuple[CompileMode, ...] = ("reduce-overhead", "max-autotune")
 HALF_PRECISIONS: tuple[Precision, ...] = ("fp16", "bf16")
 
 DEFAULT_MODEL = "vit_tiny_patch16_224"
@@ -22,6 +25,7 @@ DEFAULT_ITERATIONS: Mapping[DeviceType, int] = {"cuda": 100, "cpu": 20}
 
 _TF32_FIRST_CAPABILITY = (8, 0)
 _FORCED_TF32 = "NVIDIA_TF32_OVERRIDE"
+_INDUCTOR_GRAPHS = "TORCHINDUCTOR_CUDAGRAPHS"
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,13 @@ class Settings:
         repeat: Whole measurements (model built anew, warm-up, latency).
         warmup: Exactly so many warm-up iterations; None goes on until the model is steady.
         iterations: Measured iterations; None takes the device's default.
+        compile_mode: Mode of ``torch.compile``; None is its default.
         steps: Forwards in the trace.
         stacks: Python stacks in the trace.
         shapes: Operand shapes in the trace.
         memory_events: Allocations and frees in the trace.
-        snapshot: A third pass records the CUDA allocator's history.
+        snapshot_steps: Forwards, or steps of training, in a third pass that records the CUDA allocator's history; 0
+            leaves it out.
         snapshot_weights: That history begins before the model moves to the device.
         seed: For random weights and input.
     """
@@ -61,6 +67,7 @@ class Settings:
     amp: bool = False
     channels_last: bool = False
     compile: bool = False
+    compile_mode: CompileMode | None = None
     cuda_graph: bool = False
     cudnn_benchmark: bool = False
     repeat: int = 1
@@ -70,7 +77,7 @@ class Settings:
     stacks: bool = False
     shapes: bool = True
     memory_events: bool = True
-    snapshot: bool = False
+    snapshot_steps: int = 0
     snapshot_weights: bool = False
     seed: int = 0
 
@@ -99,9 +106,10 @@ def check_settings(settings: Settings, environment: Mapping[str, str] = os.envir
         _check_cpu(settings)
     else:
         _check_forced_tf32(settings, environment)
-    if settings.cuda_graph and settings.snapshot and not settings.snapshot_weights:
+    _check_compile(settings, environment)
+    if settings.cuda_graph and settings.snapshot_steps and not settings.snapshot_weights:
         raise SettingsError(
-            "--snapshot with --cuda-graph would record nothing: a replayed graph allocates no memory.",
+            "--snapshot-steps with --cuda-graph would record nothing: a replayed graph allocates no memory.",
             "Add --snapshot-weights, which records how the graph is captured.",
         )
 
@@ -146,7 +154,7 @@ def _check_cpu(settings: Settings) -> None:
         "--precision tf32": (settings.precision == "tf32", "TF32 is a mode of NVIDIA's tensor cores"),
         "--cuda-graph": (settings.cuda_graph, "CUDA graphs exist only on a CUDA device"),
         "--snapshot-weights": (settings.snapshot_weights, "only the CUDA allocator records its history"),
-        "--snapshot": (settings.snapshot, "only the CUDA allocator records its history"),
+        "--snapshot-steps": (settings.snapshot_steps > 0, "only the CUDA allocator records its history"),
         "--cudnn-benchmark": (settings.cudnn_benchmark, "cuDNN runs only on a CUDA device"),
     }
     for option, (asked, reason) in refused.items():
@@ -155,6 +163,25 @@ def _check_cpu(settings: Settings) -> None:
                 f"{option} cannot be had on the CPU: {reason}.",
                 "Leave it out, or run on a machine with an NVIDIA GPU.",
             )
+
+
+def _check_compile(settings: Settings, environment: Mapping[str, str]) -> None:
+    if settings.compile_mode is not None and not settings.compile:
+        raise SettingsError(f"--compile-mode {settings.compile_mode} compiles nothing by itself.", "Add --compile.")
+    if not (settings.cuda_graph and settings.compile):
+        return
+    # Inductor would capture graphs of its own, and a capture within a capture fails.
+    if settings.compile_mode in MODES_WITH_GRAPHS:
+        raise SettingsError(
+            f"--compile-mode {settings.compile_mode} captures CUDA graphs itself, so it excludes --cuda-graph.",
+            "Leave out one of the two.",
+        )
+    if environment.get(_INDUCTOR_GRAPHS) == "1":
+        raise SettingsError(
+            f"{_INDUCTOR_GRAPHS}=1 in the environment makes --compile capture CUDA graphs itself, so it excludes "
+            "--cuda-graph.",
+            f"Unset {_INDUCTOR_GRAPHS}, or leave out --cuda-graph.",
+        )
 
 
 def _check_forced_tf32(settings: Settings, environment: Mapping[str, str]) -> None:

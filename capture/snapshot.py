@@ -1,4 +1,4 @@
-"""The third pass: the CUDA caching allocator's history over one forward, as torch's memory snapshot.
+"""The third pass: the CUDA caching allocator's history over a forward or more, as torch's memory snapshot.
 
 The functions of torch behind it are private and have changed from version to version; arguments that a
 version does not have are left out.
@@ -64,9 +64,9 @@ class Snapshot:
 
 
 def record_snapshot(
-    make_forward: Callable[[], Forward], device: Device, path: Path, *, starts: str = "forward"
+    make_forward: Callable[[], Forward], device: Device, path: Path, *, starts: str = "forward", steps: int = 1
 ) -> Snapshot:
-    """Record one forward's allocations and write the snapshot; call inside ``torch.inference_mode()``.
+    """Record the allocations of forwards and write the snapshot; call inside ``torch.inference_mode()``.
 
     Args:
         make_forward: Gives the forward; what it allocates itself is recorded, so it moves the model to the
@@ -74,13 +74,18 @@ def record_snapshot(
         device: The CUDA device.
         path: Where the pickle goes.
         starts: What the history begins with.
+        steps: How many forwards.
 
     Raises:
         ProfileError: The allocator recorded nothing.
     """
     with history(device):
         with record_function(SPAN_NAME):
-            make_forward()()
+            forward = make_forward()
+            forward()
+        for _ in range(steps - 1):
+            with record_function(SPAN_NAME):
+                forward()
         return write_history(device, path, starts=starts)
 
 
@@ -109,7 +114,7 @@ def write_history(device: Device, path: Path, *, starts: str) -> Snapshot:
     if not events:
         raise ProfileError(
             "The CUDA allocator recorded no event.",
-            "Another allocator may be in use (PYTORCH_NO_CUDA_MEMORY_CACHING); --no-snapshot leaves this out.",
+            "Another allocator may be in use (PYTORCH_NO_CUDA_MEMORY_CACHING).",
         )
     with path.open("wb") as file:
         pickle.dump(taken, file, protocol=_PICKLE_PROTOCOL)

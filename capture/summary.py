@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from capture.judge import differ
-from capture.latency import Latency, Warmup
+from capture.latency import WINDOW_ITERATIONS, Latency, Warmup
 from capture.metadata import Block
+from capture.stability import Stability, judge_stability
 
 if TYPE_CHECKING:  # they load timm, which a recorded loop may do without
     from capture.loop_block import LoopBlock
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # they load timm, which a recorded loop may do without
 _NS_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _MIB = 1 << 20
 _LABEL_WIDTH = 12
+_CURVE_ENDS = 4
+"""Windows of the warm-up that are shown at its beginning and at its end."""
 
 
 def format_time(time_ns: float) -> str:
@@ -43,12 +46,13 @@ def describe(recording: Recording) -> str:
     block = recording.block
     lines = [_headline(block)]
     lines += row("Latency", describe_latency(block.latency))
+    lines += row("Stability", judge_stability(block.latency.samples_ns).words)
     if block.repeat_p50_spread is not None:
         lines += row("Repeats", f"{len(block.repeats)} whole runs, medians {_percent(block.repeat_p50_spread)} apart")
     lines += row("Throughput", f"{format_number(block.latency.throughput_samples_per_s or 0)} samples/s")
     if block.latency.peak_allocated_bytes is not None:
         lines += row("Peak memory", f"{format_number(block.latency.peak_allocated_bytes / _MIB)} MiB allocated")
-    lines += row("Warm-up", describe_warmup(block.warmup, "iterations"))
+    lines += row("Warm-up", *describe_warmup(block.warmup, "iterations"))
     lines += row("First call", describe_first(block.warmup, block.latency.p50_ns))
     lines += row("Trace", _trace_text(block))
     lines += row("Missing", *[f"{name}: {reason}" for name, reason in block.missing.items()])
@@ -123,7 +127,7 @@ def draw_sweep(sweep: Sweep) -> tuple[Table, str]:
         f"min to max\n{unit}",
         "throughput\nsamples/s",
         "peak\nMiB",
-        "\nsteady",
+        "\nstable",
     ]
     table = _table(columns)
     for row in sweep.rows:
@@ -131,7 +135,8 @@ def draw_sweep(sweep: Sweep) -> tuple[Table, str]:
             table.add_row(str(row.batch_size), "out of memory")
         else:
             cells = _spread_cells(row.latency, divisor)
-            table.add_row(str(row.batch_size), *cells, _peak_text(row.latency), _steady_text(row.steady))
+            stable = judge_stability(row.latency.samples_ns).stable
+            table.add_row(str(row.batch_size), *cells, _peak_text(row.latency), _steady_text(stable))
     return table, _saturation_text(sweep)
 
 
@@ -144,17 +149,42 @@ def _ratio_text(first: Latency, other: Latency) -> str:
 
 
 def _saturation_text(sweep: Sweep) -> str:
-    unsteady = [str(line.batch_size) for line in sweep.rows if line.steady is False]
-    text = _growth_text(sweep)
+    unsteady = [line.batch_size for line in sweep.rows if line.steady is False]
+    text = f"{_growth_text(sweep)} {_stability_text(sweep)}"
     if unsteady:
-        batches = f"batch {unsteady[0]}" if len(unsteady) == 1 else f"batches {', '.join(unsteady)}"
-        text += f" The warm-up of {batches} did not become steady: their figures may differ run to run."
+        text += f" The warm-up of {_batches(unsteady)} did not become steady: their figures may differ run to run."
     if sweep.ended_by is not None:
         text += f" The sweep ended early: {sweep.ended_by}"
     return text
 
 
+def _stability_text(sweep: Sweep) -> str:
+    """The verdict over all batches: whether their times held still while they were measured."""
+    verdicts = {line.batch_size: judge_stability(line.latency.samples_ns) for line in sweep.rows if line.latency}
+    unjudged = [batch for batch, found in verdicts.items() if found.stable is None]
+    moved = {batch: found for batch, found in verdicts.items() if found.stable is False}
+    if moved:
+        worst = max(moved, key=lambda batch: _unrest(moved[batch]))
+        return f"Not stable at {_batches(list(moved))}; most at batch {worst}: {moved[worst].words.partition(': ')[2]}."
+    if unjudged:
+        return f"Too few samples to judge stability at {_batches(unjudged)}."
+    return "Stable at every batch."
+
+
+def _unrest(found: Stability) -> float:
+    return max(found.spread, abs(found.drift or 0.0))
+
+
+def _batches(sizes: Sequence[int]) -> str:
+    return f"batch {sizes[0]}" if len(sizes) == 1 else f"batches {', '.join(map(str, sizes))}"
+
+
 def _growth_text(sweep: Sweep) -> str:
+    tied = _tied(sweep)
+    if tied:
+        return (
+            f"Throughput at {_batches(tied)} is within spread of that at batch {sweep.fastest_batch_size}, the highest."
+        )
     if sweep.still_growing:
         return f"Throughput still grows at batch {sweep.saturated_batch_size}, the largest that was tried."
     return (
@@ -163,12 +193,32 @@ def _growth_text(sweep: Sweep) -> str:
     )
 
 
+def _tied(sweep: Sweep) -> list[int]:
+    """Batches below the one where growth stops whose time per sample does not differ from that of the fastest."""
+    fastest = next((line for line in sweep.rows if line.batch_size == sweep.fastest_batch_size), None)
+    if fastest is None or fastest.latency is None:
+        return []
+    best = _per_sample(fastest.latency, fastest.batch_size)
+    return [
+        line.batch_size
+        for line in sweep.rows
+        if line.latency is not None
+        and line.batch_size < (sweep.saturated_batch_size or 0)
+        and not differ(_per_sample(line.latency, line.batch_size), best)
+    ]
+
+
+def _per_sample(latency: Latency, batch_size: int) -> list[int]:
+    return [round(sample / batch_size) for sample in latency.samples_ns]
+
+
 def _headline(block: Block) -> str:
+    mode = f" {block.compile_mode}" if block.compile_mode else ""
     options = [
         name
         for name, used in (
             ("autocast", block.amp),
-            ("compile", block.compile),
+            (f"compile{mode}", block.compile),
             ("CUDA graph", block.cuda_graph),
             ("channels last", block.channels_last),
         )
@@ -196,10 +246,17 @@ def describe_latency(latency: Latency) -> str:
     return text
 
 
-def describe_warmup(warmup: Warmup, unit: str) -> str:
-    """The verdict on the warm-up, and how long it took."""
+def describe_warmup(warmup: Warmup, unit: str) -> list[str]:
+    """The verdict on the warm-up and how long it took; the medians of its windows, where there are several."""
     verdict = {True: "steady", False: "not steady", None: "not judged"}[warmup.steady]
-    return f"{verdict} after {warmup.iterations} {unit}, {format_time(warmup.duration_ns)}"
+    lines = [f"{verdict} after {warmup.iterations} {unit}, {format_time(warmup.duration_ns)}"]
+    if len(warmup.medians_ns) > 1:
+        divisor, symbol = _fitting_unit(max(warmup.medians_ns))
+        shown = [format_number(median / divisor) for median in warmup.medians_ns]
+        if len(shown) > _CURVE_ENDS * 2:
+            shown = [*shown[:_CURVE_ENDS], "...", *shown[-_CURVE_ENDS:]]
+        lines.append(f"medians of each {WINDOW_ITERATIONS} {unit}: {', '.join(shown)} {symbol}")
+    return lines
 
 
 def _trace_text(block: Block) -> str:

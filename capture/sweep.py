@@ -57,6 +57,12 @@ class Sweep:
     still_growing: bool
     ended_by: str | None = None
 
+    @property
+    def fastest_batch_size(self) -> int | None:
+        """The batch with the highest throughput; None when nothing fits."""
+        rates = {row.batch_size: row.latency.throughput_samples_per_s or 0.0 for row in self.rows if row.latency}
+        return max(rates, key=lambda batch: rates[batch], default=None)
+
 
 def run_sweep(
     settings: Settings,

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from capture.errors import SettingsError
 from capture.forward import naming_failures
-from capture.loop_block import Asked
+from capture.loop_block import Asked, size_parameters
 from capture.models import LoadedModel, flatten_tensors, load_model, map_tensors
 from capture.precision import DTYPES, arithmetic, check_state, cudnn_search
 from capture.recorder import Recorder, record
@@ -74,7 +74,7 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
         folder,
         timed_steps=settings.measured_iterations,
         traced_steps=settings.steps,
-        snapshot_steps=int(settings.snapshot),
+        snapshot_steps=settings.snapshot_steps,
         warmup=settings.warmup,
         stacks=settings.stacks,
         shapes=settings.shapes,
@@ -83,7 +83,6 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
         force=force,
     )
     recorder.ended_by = "AdamW.step"
-    recorder.asked = Asked(settings.model, settings.precision, settings.autocast, settings.compile)
     loaded = load_model(settings)
     with ExitStack() as stack:
         state = stack.enter_context(arithmetic(settings.precision))
@@ -92,6 +91,8 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
         stack.enter_context(cudnn_search(enabled=settings.cudnn_benchmark))
         stack.enter_context(naming_failures(settings))
         step, batches = _prepare(loaded, settings, bench.device.torch_device, workers)
+        sizes = size_parameters(loaded.module.parameters())
+        recorder.asked = Asked(settings.model, settings.precision, settings.autocast, settings.compile, sizes)
         with recorder as rec:
             for args, kwargs in batches:
                 step(rec, args, kwargs)
@@ -111,7 +112,7 @@ def _prepare(
     module = loaded.module.train().to(device=device, dtype=dtype)
     if settings.channels_last:
         module = module.to(memory_format=layout)
-    call: Callable[..., Any] = torch.compile(module) if settings.compile else module
+    call: Callable[..., Any] = torch.compile(module, mode=settings.compile_mode) if settings.compile else module
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
     scaler = torch.amp.GradScaler(device.type, enabled=settings.autocast and settings.precision == "fp16")
 

@@ -108,3 +108,36 @@ def test_help() -> None:
     assert done.returncode == 0
     assert "Examples:" in done.stdout
     assert "ANALYZE_" in done.stdout
+
+
+def test_gates_on_a_comparison(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    junit = tmp_path / "gates.xml"
+    gates = ("--fail-if", "step_time +5%", "--fail-if", "category:gemm share < 40%")
+    done = analyze("compare", *pair, *gates, "--report", "terminal")
+    assert done.returncode == 0
+    assert "✓ step_time 50% better, limit 5% worse (1.00 ms to 0.50 ms)" in " ".join(done.stdout.split())
+    assert "✓ category:gemm share 100% >= 40%" in done.stdout
+    worse = analyze("compare", *pair[::-1], "--fail-if", "step_time +5%", "--junit", junit, "--report", "json")
+    assert worse.returncode == 1
+    found = json.loads(worse.stdout)["gates"]
+    assert [(gate["expression"], gate["outcome"]) for gate in found] == [("step_time +5%", "failed")]
+    assert 'failures="1"' in junit.read_text()
+
+
+def test_gates_on_several_runs_name_the_run(pair: tuple[Path, Path]) -> None:
+    done = analyze("compare", *pair, pair[0], "--fail-if", "step_time +5%", "--report", "terminal")
+    assert done.returncode == 0
+    assert "✓ B: step_time 50% better" in done.stdout
+    assert "✓ C: step_time unchanged" in done.stdout
+
+
+def test_steps_and_ranges_of_a_comparison(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    found = json.loads(analyze("compare", *pair, "--steps", "1:3", "--report", "json").stdout)
+    assert [found[side]["selection"] for side in "ab"] == ["steps 1:3"] * 2
+    assert [found[side]["steps"] for side in "ab"] == [2, 2]
+    assert analyze("compare", *pair, "--steps", "1:3", "--range", "x").returncode == 2
+    stored = tmp_path / "report.json"
+    analyze(pair[0], "-o", stored)
+    refused = analyze("compare", stored, stored, "--steps", "1:3")
+    assert refused.returncode == 2
+    assert "The inputs are reports: --steps and --range select traces." in refused.stderr

@@ -9,23 +9,37 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analyze.cli.deliver import Delivery, check_read_once, progress
-from analyze.cli.options import CONTEXT, EPILOG, common_options, input_options, output_options
+from analyze.cli.options import (
+    CONTEXT,
+    EPILOG,
+    check_selection,
+    common_options,
+    from_settings,
+    gate_options,
+    input_options,
+    output_options,
+    selection_options,
+)
 from analyze.errors import SelectionError, UnreadableError
 
 if TYPE_CHECKING:
+    from analyze.compare.gates import Gate
+    from analyze.compare.judged import JudgedComparison
     from analyze.report.redact import Redaction
     from analyze.report.report import Document
 
 _HELP = """Compare runs: A is the baseline, every change is B minus A.
 
-Takes traces and JSON reports in any mix, at most 5, two memory snapshots, or two folders of ranks. Better and worse
-are said only of changes that lie beyond the spread of the steps.
+Takes traces, JSON reports and recordings of capture (their folders, or run.json) in any mix, at most 5, two memory
+snapshots, or two folders of ranks. Better and worse are said only of changes that lie beyond the spread of the steps.
 
 \b
 Examples:
   analyze compare before.json.gz after.json.gz
   analyze compare baseline-report.json after.json.gz -o change.md
   analyze compare fp32.json.gz tf32.json.gz fp16.json.gz bf16.json.gz
+  analyze compare before.json.gz after.json.gz --fail-if 'step_time +5%'
+  analyze compare runs/fp32 runs/bf16
   analyze compare before.pickle after.pickle
 """
 
@@ -39,31 +53,59 @@ Examples:
 )
 @click.argument("paths", metavar="A B [C ...]", nargs=-1, required=True)
 @output_options
+@selection_options
+@gate_options
 @input_options
 @common_options
 def compare_command(
     paths: tuple[str, ...],
+    steps: tuple[int | None, int | None] | None,
+    range_name: str | None,
+    gates: tuple[Gate, ...],
+    junit: str | None,
     top: int,
     jobs: int | None,
     trust_size: bool,  # noqa: FBT001
     debug: bool,  # noqa: FBT001, ARG001 - read by main
     **looks: Any,
-) -> None:
-    """Compare and write what changed."""
+) -> int:
+    """Compare and write what changed; 1 where a gate failed."""
+    from analyze.compare.run_json import recorded_file
+
+    paths = tuple(recorded_file(path) for path in paths)
     delivery = Delivery(**looks)
-    delivery.check(paths)
+    delivery.check(paths, junit)
     _check_paths(paths)
+    check_selection(steps, range_name)
+    if from_settings("gates"):
+        gates = ()  # budgets of a project are for single runs of it
+    selected = {"steps": steps, "range": range_name}
     if all(Path(path).is_dir() for path in paths):
         from analyze.cli.ranks_command import compare_folders
 
+        _only_traces("folders of ranks", steps or range_name, gates, junit)
         delivery.deliver(compare_folders(paths))
-        return
+        return 0
     from analyze.snapshot import is_snapshot
 
     if all(is_snapshot(path) for path in paths):
+        _only_traces("memory snapshots", steps or range_name, gates, junit)
         delivery.deliver(_snapshots(paths, top, delivery.redaction()))
-        return
-    delivery.deliver(_traces(paths, top, jobs=jobs, trusted=trust_size, redaction=delivery.redaction()))
+        return 0
+    made = _traces(paths, top, selected, gates, jobs=jobs, trusted=trust_size, redaction=delivery.redaction())
+    if junit is not None:  # first, so that a standard output that is full costs no file
+        from analyze.compare.junit import write_junit
+
+        write_junit(made, junit, force=delivery.force)
+    delivery.deliver(made)
+    return int(made.failed)
+
+
+def _only_traces(what: str, selected: object, gates: tuple[Gate, ...], junit: str | None) -> None:
+    """Refuse options that mean nothing for other inputs than traces."""
+    for option, given in (("--steps and --range select", selected), ("--fail-if judges", gates or junit)):
+        if given:
+            raise SelectionError(f"The inputs are {what}: {option} traces.", "Leave the option out.")
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:
@@ -88,13 +130,25 @@ def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) ->
 
 
 def _traces(
-    paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redaction: Redaction | None
-) -> Document:
+    paths: tuple[str, ...],
+    top: int,
+    selected: dict[str, Any],
+    gates: tuple[Gate, ...],
+    *,
+    jobs: int | None,
+    trusted: bool,
+    redaction: Redaction | None,
+) -> JudgedComparison:
     from analyze.cli.inputs import load_comparable
     from analyze.compare import compare, labels_of, line_up
+    from analyze.compare.judged import judged_comparison
+    from analyze.report.stored import read_stored
     from analyze.settings import Definitions
 
-    choices = {"definitions": Definitions(top=top)}
+    if any(selected.values()) and all(read_stored(path) is not None for path in paths):
+        hint = "Make the reports anew from the traces with the option, or leave it out."
+        raise SelectionError("The inputs are reports: --steps and --range select traces.", hint)
+    choices = {**selected, "definitions": Definitions(top=top)}
     subjects = []
     for path in paths:
         with progress() as on_progress:
@@ -106,7 +160,8 @@ def _traces(
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:
-        return line_up(subjects, labels)
+        return judged_comparison(line_up(subjects, labels), subjects, labels, gates)
     a, b = subjects
     told_by_label = a.name == b.name and labels != ["A", "B"]  # letters say less than a name twice
-    return compare(a, b, names=labels if told_by_label else None, top=top)
+    made = compare(a, b, names=labels if told_by_label else None, top=top)
+    return judged_comparison(made, subjects, labels, gates)

@@ -30,13 +30,16 @@ def load_report(path: str, choices: dict[str, Any], reading: dict[str, Any], red
         NotATraceError: the file is a report already, or no trace for other reasons.
     """
     if read_stored(path) is not None:
-        from analyze.compare import read_comparable
+        from analyze.compare.run_json import NO_TRACE, read_side
         from analyze.report.commands import quoted_path
 
-        read_comparable(path)  # reports that cannot be read say why
+        side = read_side(path)  # reports that cannot be read say why
         file = quoted_path(path) or "FILE"
         hint = f"Compare it: analyze compare {file} OTHER; or pass the trace that it was made from."
         name = name_of(path) if is_stream(path) else path
+        if side is not None and side.verdict.id == NO_TRACE:
+            hint = f"Pass the trace beside it, or compare it: analyze compare {file} OTHER"
+            raise NotATraceError(f"{name} is what capture noted of a recording, without its trace.", hint)
         raise NotATraceError(f"{name} is a report of {TOOL}, not a trace.", hint)
     return _built(path, choices, reading, redaction)
 
@@ -55,7 +58,7 @@ def _built(path: str, choices: dict[str, Any], reading: dict[str, Any], redactio
 def load_comparable(
     path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None
 ) -> Comparable:
-    """One side of a comparison, from a trace or from the JSON report of one.
+    """One side of a comparison, from a trace, the JSON report of one, or the run.json of a recording.
 
     Args:
         path: the file.
@@ -66,16 +69,17 @@ def load_comparable(
     Raises:
         SelectionError: a memory snapshot among traces.
     """
-    from analyze.compare import comparable_of, read_comparable
+    from analyze.compare import comparable_of
+    from analyze.compare.run_json import read_side
     from analyze.snapshot import is_snapshot
 
-    found = read_comparable(path)
+    found = read_side(path)
     if found is not None:
         if redaction is None:
             return found
-        from analyze.compare.redacted import redacted_subject
+        from analyze.compare.redacted import redacted_comparable
 
-        return redacted_subject(found, redaction)
+        return redacted_comparable(found, redaction)
     if is_snapshot(path):
         raise SelectionError(
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from analyze.errors import SelectionError
 from analyze.report.formats import NAMES, SUFFIXES
 
 if TYPE_CHECKING:
@@ -146,6 +148,40 @@ def _output_options() -> tuple[Callable[[Any], Any], ...]:
     )
 
 
+def selection_options(command: _Command) -> _Command:
+    """What is accounted for."""
+    for decorate in (
+        click.option("--range", "range_name", metavar="NAME", help="Account for the user range NAME only."),
+        click.option(
+            "--steps",
+            type=StepsType(),
+            help="Account for profiler steps A to B only, by their numbers; B is excluded.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def check_selection(steps: tuple[int | None, int | None] | None, range_name: str | None) -> None:
+    """Refuse steps and a range at once.
+
+    Raises:
+        SelectionError: both were asked for.
+    """
+    if steps is not None and range_name is not None:
+        raise SelectionError("Steps and a range cannot be selected together.", "Pass --steps or --range.")
+
+
+def from_settings(name: str) -> bool:
+    """Whether an option's value stands in pyproject.toml rather than on the command line or in the environment."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+
+
+def was_given(name: str) -> bool:
+    """Whether an option was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def gate_options(command: _Command) -> _Command:
     """Gates for CI."""
     for decorate in (
@@ -157,7 +193,7 @@ def gate_options(command: _Command) -> _Command:
             type=GateType(),
             envvar="ANALYZE_FAIL_IF",
             help="Exit with 1 if EXPR holds: 'idle_share > 10%', 'finding:high', with a baseline 'step_time +5%'. "
-            "Repeats.",
+            "'kernel:NAME sum > 5 ms', 'category:gemm share < 40%'. Repeats.",
         ),
     ):
         command = decorate(command)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import (
     CONTEXT,
     EPILOG,
-    StepsType,
+    check_selection,
     common_options,
+    from_settings,
     gate_options,
     input_options,
     limit_option,
     output_options,
+    selection_options,
 )
 from analyze.cli.ranks_command import RanksWish, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
 from analyze.errors import GateError, SelectionError
@@ -33,12 +34,7 @@ if TYPE_CHECKING:
 @click.argument("trace", metavar="TRACE", required=False)
 @click.argument("others", metavar="", nargs=-1)
 @output_options
-@click.option(
-    "--steps",
-    type=StepsType(),
-    help="Account for profiler steps A to B only, by their numbers; B is excluded.",
-)
-@click.option("--range", "range_name", metavar="NAME", help="Account for the user range NAME only.")
+@selection_options
 @click.option("--sort", type=click.Choice(OP_SORTS), help="Sort ops by KEY. Default: self_device, else self_cpu.")
 @click.option("--group-by-shape", is_flag=True, help="Ops of different input shapes make different rows.")
 @click.option("--baseline", metavar="FILE", help="Compare with FILE, a trace or a JSON report of one.")
@@ -79,11 +75,12 @@ def report_command(
         trace = found
     if trace is None:
         raise click.MissingParameter(param_hint="'TRACE'", param_type="argument")
-    if _from_settings("gates") and _is_snapshot(trace):
+    if from_settings("gates") and _is_snapshot(trace):
         gates = ()  # budgets of a project are for its traces
     delivery.check([trace, *([] if baseline is None else [baseline])], junit)
     check_read_once([trace, *([] if baseline is None else [baseline])])
-    _check_wishes(steps, range_name, gates, baseline=baseline)
+    check_selection(steps, range_name)
+    _check_gates(gates, baseline=baseline)
     from analyze.settings import Definitions
 
     definitions = Definitions(top=top)
@@ -131,27 +128,14 @@ def _refuse_for_ranks(**options: object) -> None:
             raise SelectionError(f"{option} is for one trace, not for a job of many ranks.", "Add --rank N.")
 
 
-def _from_settings(name: str) -> bool:
-    """Whether an option's value stands in pyproject.toml rather than on the command line or in the environment."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
-
-
 def _is_snapshot(path: str) -> bool:
     from analyze.snapshot import is_snapshot
 
     return is_snapshot(path)
 
 
-def _check_wishes(
-    steps: tuple[int | None, int | None] | None,
-    range_name: str | None,
-    gates: tuple[Gate, ...],
-    *,
-    baseline: str | None,
-) -> None:
+def _check_gates(gates: tuple[Gate, ...], *, baseline: str | None) -> None:
     """Refuse what cannot be served before a long file is read."""
-    if steps is not None and range_name is not None:
-        raise SelectionError("Steps and a range cannot be selected together.", "Pass --steps or --range.")
     for gate in gates:
         if gate.relative and baseline is None:
             raise GateError(f"The gate {gate.expression!r} needs a baseline.", "Pass --baseline FILE, or --no-config.")

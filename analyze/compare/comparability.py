@@ -12,6 +12,7 @@ from analyze.units import percent
 
 _WORTH_TELLING = 0.01  # of the activity time
 _SHOWN = 80  # characters of a name in a sentence
+_OF_REPORTS = ("flags", "schema", "program")  # a recording without its trace has none
 _LENGTHS = ("top",)  # how long lists are: no figure depends on it
 
 
@@ -24,6 +25,8 @@ def check_definitions(subjects: Sequence[Comparable], labels: Sequence[str]) -> 
     first = subjects[0].definitions
     for subject, label in zip(subjects[1:], labels[1:], strict=True):
         mine = subject.definitions
+        if not first or not mine:  # of a recording without its trace: nothing but its latency is compared
+            continue
         names = sorted(n for n in first.keys() | mine.keys() if n not in _LENGTHS and first.get(n) != mine.get(n))
         if names:
             named = ", ".join(f"{n} ({_value(first.get(n))} and {_value(mine.get(n))})" for n in names)
@@ -44,16 +47,24 @@ def find_notices(subjects: Sequence[Comparable], labels: Sequence[str]) -> tuple
 
 def _differences(subjects: Sequence[Comparable], labels: Sequence[str]) -> Iterator[Notice]:
     for ident, what, read in _QUESTIONS:
-        values = [read(subject) for subject in subjects]
+        asked = [one for one in zip(subjects, labels, strict=True) if one[0].definitions or ident not in _OF_REPORTS]
+        values = [read(subject) for subject, _ in asked]
         if len(set(values)) > 1:
             named = ", ".join(
                 f"{label} {shorten(value, _SHOWN) or 'not recorded'}"
-                for label, value in zip(labels, values, strict=True)
+                for (_, label), value in zip(asked, values, strict=True)
             )
             yield Notice(f"different-{ident}", f"{what}: {named}.", len(set(values)))
     for subject, label in zip(subjects, labels, strict=True):
         if subject.verdict.id == "not-judged":
             yield Notice("not-judged", f"The report on {label} has {subject.verdict.rule}.", 1)
+        recorded = subject.trace.recorded
+        if recorded is not None and recorded.steady is False:
+            yield Notice(
+                "not-steady", f"The warm-up of {label} did not become steady: its latency may differ run to run.", 1
+            )
+        if recorded is not None and recorded.busy_machine:
+            yield Notice("busy-machine", f"The host was busy with other work while {label} was recorded.", 1)
     yield from _outside(subjects, labels)
     stepless = [label for label, s in zip(labels, subjects, strict=True) if not s.step_ledgers]
     if stepless and any(subject.devices for subject in subjects):

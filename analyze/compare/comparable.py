@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from analyze.compare.amounts import Amount, Kind, Row, measure_amount
 from analyze.errors import NotAReportError
 from analyze.findings import State, window_states
 from analyze.metrics.step_ledgers import Ledger, StepLedger
@@ -31,6 +32,12 @@ class Recording:
     precision: str = ""
     amp: bool = False
     torch: str = ""
+    unit: str = ""
+    latency_p50_ns: int | None = None
+    latency_samples_ns: tuple[int, ...] = ()
+    throughput_samples_per_s: float | None = None
+    steady: bool | None = None
+    busy_machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,19 @@ class Comparable:
             return None
         return found.value if found else None
 
+    def amount(self, wanted: Amount) -> tuple[float | int | None, str]:
+        """What a kernel, a category or an op amounts to; None with the reason where it was not measured."""
+        return measure_amount(wanted, self._rows(wanted.kind))
+
+    def _rows(self, kind: Kind) -> list[Row]:
+        """Name, time and count of each; ops by their own time on the device, on the host where there is no device."""
+        if kind == "category":
+            return [(work.category, work.sum_ns, work.count) for work in self.categories]
+        if kind == "kernel":
+            return [(work.name, work.sum_ns, work.count) for work in self.activity_times]
+        by_device = bool(self.devices)
+        return [(op.name, op.self_device_ns if by_device else op.self_cpu_ns, op.calls) for op in self.ops.ops]
+
 
 def comparable_of(report: Report) -> Comparable:
     """What a comparison needs of a report."""
@@ -232,11 +252,15 @@ def _check_amounts(subject: Comparable) -> None:
     """Refuse figures that no report holds.
 
     Raises:
-        msgspec.ValidationError: a negative time in a ledger, or a figure beyond all measure.
+        msgspec.ValidationError: times of a ledger that are negative or do not add up, or a figure beyond all measure.
         KeyError: a ledger lacks a part.
     """
     for ledger in (*subject.devices, *subject.step_ledgers):
-        if any(state.ns < 0 for state in window_states(ledger)):
+        try:
+            states = window_states(ledger)
+        except AssertionError as error:
+            raise msgspec.ValidationError("Expected states that sum to the window") from error
+        if any(state.ns < 0 for state in states):
             raise msgspec.ValidationError("Expected times of 0 or more in a ledger")
     if not all(abs(number) < _LARGEST for number in _numbers(msgspec.to_builtins(subject))):
         raise msgspec.ValidationError("Expected numbers below 2^53")

@@ -78,6 +78,7 @@ class Structure:
         vanished: names that only the baseline has.
         ops_by: "device" or "host": the self time that ops are compared by.
         ops: ops with different times or counts, largest difference first.
+        host_ops: the same by self time on the host, where `ops` are by device; empty elsewhere.
         precision_matched: pairs of op and shapes with a precision on both sides.
         precision: those of them whose precision changed, most time first.
         findings: findings come and gone.
@@ -88,6 +89,7 @@ class Structure:
     vanished: tuple[TimeChange, ...]
     ops_by: str
     ops: tuple[TimeChange, ...]
+    host_ops: tuple[TimeChange, ...]
     precision_matched: int
     precision: tuple[PrecisionChange, ...]
     findings: FindingChanges
@@ -97,7 +99,10 @@ class Structure:
         """Nothing differs in kind."""
         findings = self.findings
         return not any(
-            (self.kernels, self.appeared, self.vanished, self.ops, self.precision, findings.fixed, findings.new)
+            (
+                *(self.kernels, self.appeared, self.vanished, self.ops, self.host_ops),
+                *(self.precision, findings.fixed, findings.new),
+            )
         )
 
 
@@ -120,6 +125,7 @@ def find_structure(a: Comparable, b: Comparable, *, per_step: bool) -> Structure
     changes = _time_changes(left, right, steps) if known else ()
     by = "device" if a.devices and b.devices else "host"
     ops = _ops(a, by), _ops(b, by)
+    on_host = (_ops(a, "host"), _ops(b, "host")) if by == "device" else ({}, {})
     matched, precision = _precision_changes(a, b, steps)
     return Structure(
         kernels=tuple(c for c in changes if c.name in left and c.name in right),
@@ -127,6 +133,7 @@ def find_structure(a: Comparable, b: Comparable, *, per_step: bool) -> Structure
         vanished=tuple(c for c in changes if c.name not in right),
         ops_by=by,
         ops=_time_changes(*ops, steps) if all(ops) else (),
+        host_ops=_time_changes(*on_host, steps) if all(on_host) else (),
         precision_matched=matched,
         precision=precision,
         findings=_finding_changes(a, b),

@@ -14,6 +14,7 @@ from analyze.kernels.categories import LABELS, WITH_PRECISION
 from analyze.metrics.step_ledgers import StepLedger
 from analyze.report.headline_metrics import HEADLINE_METRICS, METRICS, HeadlineMetric
 
+LATENCY = "latency"  # id of the group
 STATE_SHARES = tuple(metric for metric in HEADLINE_METRICS if metric.label in {state.label for state in STATES})
 
 
@@ -66,6 +67,7 @@ def figures_of(subject: Comparable, *, per_step: bool) -> tuple[Figures, ...]:
     ledgers = subject.step_ledgers
     whole = _whole(ledgers)
     return (
+        Figures(LATENCY, "Latency without the profiler", tuple(_latency(subject))),
         Figures("headline", "Step and window", tuple(_headline(subject))),
         Figures("states", "Ledger", tuple(_states(subject, ledgers, per_step=per_step))),
         Figures("state-shares", "Ledger, share of the window", tuple(_state_shares(subject, whole))),
@@ -76,6 +78,19 @@ def figures_of(subject: Comparable, *, per_step: bool) -> tuple[Figures, ...]:
         Figures("waits", "Blocking calls", tuple(_waits(subject, ledgers, whole, per_step=per_step))),
         Figures("memory", "Memory", tuple(_memory(subject))),
     )
+
+
+def _latency(subject: Comparable) -> Iterator[Figure]:
+    """What `capture` measured beside the trace: the median, with every sample in place of steps."""
+    found = subject.trace.recorded
+    if found is None or not found.latency_p50_ns:
+        return
+    samples, rate = found.latency_samples_ns, found.throughput_samples_per_s
+    label = "A step (median)" if found.unit == "step" else "A forward (median)"
+    yield Figure("latency_p50", label, "ns", "lower", found.latency_p50_ns, samples)
+    if rate is not None:
+        work = rate * found.latency_p50_ns  # samples of the data times nanoseconds per second
+        yield Figure("throughput", "Samples per second", "rate", "higher", rate, tuple(work / ns for ns in samples))
 
 
 def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:

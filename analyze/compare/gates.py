@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from analyze.compare.amounts import UNITS, Amount, parse_amount
 from analyze.errors import GateError
+from analyze.kernels.categories import NAMES as CATEGORIES
 from analyze.report.headline_metrics import METRICS, RANK_METRICS, HeadlineMetric, named
 
 if TYPE_CHECKING:
@@ -30,12 +32,16 @@ _SIZES: dict[str, dict[str, float]] = {
 }
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ%/]*)"
 _LIMIT = re.compile(rf"(\w+(?::\w+)?)\s*(>=|<=|>|<)\s*{_NUMBER}")
+_OF_NAMES = re.compile(rf"(.*[^\s<>])\s*(>=|<=|>|<)\s*{_NUMBER}")  # names of kernels hold < and >: the last one counts
 _WORSE = re.compile(rf"(\w+)\s*([+-])\s*{_NUMBER}")
 _FINDING = re.compile(r"finding:([a-z0-9-]+)")
 _SPREADS = {"within-spread": ", within step spread", "no-spread": ", no spread known"}
 _DECIMALS = 9
 SEVERITIES = ("low", "medium", "high")
-_FORMS = "Write 'idle_share > 10%', 'step_time > 80 ms', 'finding:high', or with a baseline 'step_time +5%'."
+_FORMS = (
+    "Write 'idle_share > 10%', 'step_time > 80 ms', 'finding:high', 'kernel:NAME sum > 5 ms', "
+    "'category:gemm share < 40%', or with a baseline 'step_time +5%'."
+)
 
 
 class Found(Protocol):
@@ -71,6 +77,10 @@ class Run(Protocol):
         """A figure by name, None where it was not measured."""
         ...
 
+    def amount(self, wanted: Amount) -> tuple[float | int | None, str]:
+        """What a kernel, a category or an op amounts to; None with the reason where it was not measured."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -78,8 +88,9 @@ class Gate:
 
     Attributes:
         expression: as written.
-        subject: metric, severity or id of a rule.
+        subject: metric, severity or id of a rule, or what is asked of a kernel, a category or an op.
         kind: "limit" (a metric beyond a number), "worse" (by more than a number than the baseline) or "finding".
+        wanted: of a limit on a kernel, a category or an op: which, and what of it; None for metrics.
         sign: the operator, "+" or "-"; empty for findings.
         amount: the number, as written.
         unit: its unit, as written.
@@ -91,6 +102,12 @@ class Gate:
     sign: str = ""
     amount: float = 0.0
     unit: str = ""
+    wanted: Amount | None = None
+
+    @property
+    def measured_in(self) -> str:
+        """Unit of what is judged."""
+        return UNITS[self.wanted.part] if self.wanted else _known(self.subject).unit
 
     @property
     def relative(self) -> bool:
@@ -127,6 +144,8 @@ def parse_gate(expression: str) -> Gate:
     text = " ".join(expression.replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}").split())
     if found := _FINDING.fullmatch(text):
         return Gate(text, found[1], "finding")
+    if of_names := _parse_of_names(text):
+        return of_names
     limit, worse = _LIMIT.fullmatch(text), _WORSE.fullmatch(text)
     match = limit or worse
     if match is None:
@@ -135,6 +154,23 @@ def parse_gate(expression: str) -> Gate:
     metric = _metric(text, name)
     gate = Gate(text, name, "limit" if limit else "worse", sign, float(amount), unit)
     _check_unit(gate, metric)
+    return gate
+
+
+def _parse_of_names(text: str) -> Gate | None:
+    """A limit on a kernel, a category or an op, None for other gates."""
+    found = _OF_NAMES.fullmatch(text)
+    if found is None or (wanted := parse_amount(found[1])) is None:
+        return None
+    if wanted.kind == "category" and "*" not in wanted.name and wanted.name not in CATEGORIES:
+        close = difflib.get_close_matches(wanted.name, CATEGORIES, n=1)
+        meant = f"Did you mean {close[0]!r}? " if close else ""
+        raise GateError(
+            f"The gate {text!r} names no category: {wanted.name!r} is unknown.",
+            f"{meant}Categories: {', '.join(CATEGORIES)}.",
+        )
+    gate = Gate(text, wanted.label, "limit", found[2], float(found[3]), found[4], wanted)
+    _check_unit(gate, HeadlineMetric(wanted.label, wanted.label, UNITS[wanted.part], "either"))
     return gate
 
 
@@ -161,6 +197,11 @@ def _check_unit(gate: Gate, metric: HeadlineMetric) -> None:
     units = list(_SIZES[metric.unit])
     if gate.relative:
         units = ["%", *(["pp"] if metric.unit == "share" else [unit for unit in units if unit])]
+    if metric.unit == "share" and gate.unit == "" and gate.amount > 1:
+        raise GateError(
+            f"The gate {gate.expression!r} compares a share, which is 1 at most, with {gate.amount:g}.",
+            f"Write '{gate.subject} {gate.sign} {gate.amount:g}%'.",
+        )
     if gate.unit not in units:
         said = f"has the unit {gate.unit!r}" if gate.unit else "has no unit"
         known = ", ".join(unit or "none" for unit in units)
@@ -199,15 +240,16 @@ def judge_gate(gate: Gate, this: Run, before: Comparable | None, comparison: Com
 
 
 def _judge_limit(gate: Gate, this: Run) -> tuple[Outcome, str]:
-    value, size = this.metric(gate.subject), _SIZES[_known(gate.subject).unit][gate.unit]
+    value, why = this.amount(gate.wanted) if gate.wanted else (this.metric(gate.subject), "it was not measured")
+    size = _SIZES[gate.measured_in][gate.unit]
     if value is None:
-        return _unmeasured(gate, "it was not measured")
+        return _unmeasured(gate, why)
     failed = OPERATORS[gate.sign](value, _limit(gate, size))
     sign = gate.sign if failed else _OPPOSITE[gate.sign]
     shown = _shown(value / size, gate.amount, sign)
     space = " " if gate.unit not in ("", "%") else ""
     return ("failed" if failed else "passed"), (
-        f"{gate.subject} {shown}{space}{gate.unit} {sign} {gate.expression.split(gate.sign, 1)[1].strip()}"
+        f"{gate.subject} {shown}{space}{gate.unit} {sign} {gate.expression.rsplit(gate.sign, 1)[1].strip()}"
     )
 
 

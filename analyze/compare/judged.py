@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from analyze.blocks import Page
 from analyze.compare.comparable import Comparable, comparable_of
 from analyze.compare.gates import Gate, GateResult, judge_gate
+from analyze.compare.lineup import Lineup
 from analyze.compare.pair import Comparison, compare, with_comparison
 from analyze.report.plain import plain
 from analyze.report.report import Report
@@ -28,6 +30,16 @@ class JudgedReport:
     comparison: Comparison | None
     gates: tuple[GateResult, ...]
     page: Page
+
+    @property
+    def name(self) -> str:
+        """Base name of the trace."""
+        return self.report.trace.name
+
+    @property
+    def version(self) -> str:
+        """Version of the program."""
+        return self.report.version
 
     @property
     def failed(self) -> bool:
@@ -63,3 +75,63 @@ def judged_report(report: Report, before: Comparable | None, gates: tuple[Gate, 
     results = tuple(judge_gate(gate, this, before, comparison) for gate in gates)
     page = with_comparison(report.page, comparison) if comparison else report.page
     return JudgedReport(report, comparison, results, replace(page, gates=tuple(result.line for result in results)))
+
+
+@dataclass(frozen=True)
+class JudgedComparison:
+    """A comparison with its gates judged: each run against the first.
+
+    Attributes:
+        comparison: the comparison by itself.
+        gates: the gates that were judged; of several runs, each gate once for each run but the first.
+        page: what text formats draw.
+    """
+
+    comparison: Comparison | Lineup
+    gates: tuple[GateResult, ...]
+    page: Page
+
+    @property
+    def name(self) -> str:
+        """Names of the runs."""
+        return self.comparison.page.name
+
+    @property
+    def version(self) -> str:
+        """Version of the program."""
+        return self.comparison.version
+
+    @property
+    def failed(self) -> bool:
+        """Some gate failed, or could not be judged."""
+        return any(gate.outcome != "passed" for gate in self.gates)
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison by the keys of its contract, with the gates."""
+        made = replace(self.comparison, page=self.page).as_json()
+        return {**made, "gates": plain(self.gates)} if self.gates else made
+
+
+def judged_comparison(
+    comparison: Comparison | Lineup, subjects: Sequence[Comparable], labels: Sequence[str], gates: tuple[Gate, ...]
+) -> JudgedComparison:
+    """Judge the gates of a comparison.
+
+    Args:
+        comparison: of the subjects.
+        subjects: the runs; the first is the baseline.
+        labels: how a gate's line names the run where there are several.
+        gates: to judge.
+
+    Raises:
+        GateError: a gate names a rule that there is not.
+    """
+    before, *others = subjects
+    results = []
+    for this, label in zip(others, labels[1:], strict=True):
+        pair = comparison if isinstance(comparison, Comparison) else compare(before, this)
+        found = (judge_gate(gate, this, before, pair) for gate in gates)
+        named = f"{label}: " if len(others) > 1 else ""
+        results += [replace(result, text=f"{named}{result.text}") for result in found]
+    page = replace(comparison.page, gates=tuple(result.line for result in results))
+    return JudgedComparison(comparison, tuple(results), page)

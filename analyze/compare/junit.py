@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from analyze.compare.judged import JudgedReport
+from analyze.compare.judged import JudgedComparison, JudgedReport
 from analyze.inert import printable
 from analyze.report.about import SCHEMA_VERSION, TOOL
 from analyze.report.files import write_text
 
 
-def render(judged: JudgedReport) -> str:
+def render(judged: JudgedReport | JudgedComparison) -> str:
     """One test case per gate; a gate that could not be judged is an error, one that failed a failure."""
     counts = {word: sum(gate.outcome == word for gate in judged.gates) for word in ("failed", "not-judged")}
     suite = Element(
@@ -20,7 +20,7 @@ def render(judged: JudgedReport) -> str:
         failures=str(counts["failed"]),
         errors=str(counts["not-judged"]),
     )
-    name = printable(judged.report.trace.name)
+    name = printable(judged.name)
     for gate in judged.gates:
         case = SubElement(suite, "testcase", classname=name, name=printable(gate.expression))
         if gate.outcome != "passed":
@@ -29,12 +29,12 @@ def render(judged: JudgedReport) -> str:
     whole = Element("testsuites")
     whole.append(suite)
     indent(whole)
-    made_by = f"<!-- {TOOL} {printable(judged.report.version)}, report schema {SCHEMA_VERSION} -->"
+    made_by = f"<!-- {TOOL} {printable(judged.version)}, report schema {SCHEMA_VERSION} -->"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(whole, encoding="unicode")}\n{made_by}\n'
 
 
-def write_junit(judged: JudgedReport, path: str, *, force: bool = False) -> None:
-    """Write the gates of a report.
+def write_junit(judged: JudgedReport | JudgedComparison, path: str, *, force: bool = False) -> None:
+    """Write the gates of a report or a comparison.
 
     Raises:
         OutputError: somebody else's file, or no way to write there.

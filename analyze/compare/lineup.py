@@ -11,15 +11,17 @@ from analyze.blocks import Column, Kind, Page, Section, Table
 from analyze.compare.changes import Side, side
 from analyze.compare.comparability import check_definitions, find_notices
 from analyze.compare.comparable import Comparable
-from analyze.compare.figures import Figure, figures_of
+from analyze.compare.figures import LATENCY, Figure, figures_of
 from analyze.compare.judge import Verdict, judge
+from analyze.compare.latency import MAIN as LATENCY_MAIN
+from analyze.compare.latency import fastest, latency_ratio
 from analyze.compare.pair import RULE
 from analyze.compare.wording import ratio_text, side_by_side
 from analyze.errors import NotComparableError
 from analyze.notices import Notice
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.plain import frame, plain
-from analyze.units import plural
+from analyze.units import duration, plural
 
 MOST = 5  # columns of numbers that eighty columns of text hold beside a name
 _SMALL = 0.0005  # of the window for all inputs: rows below it stay in JSON
@@ -147,9 +149,15 @@ def _row(group: str, figures: Sequence[Figure], name: str) -> Row:
 
 
 def _sentences(sides: Sequence[Side], rows: Sequence[Row]) -> Iterator[str]:
+    latency = next((row for row in rows if row.id == LATENCY_MAIN and all(v is not None for v in row.values)), None)
+    if latency is not None:
+        named = ", ".join(f"{one.label} {duration(int(v or 0))}" for one, v in zip(sides, latency.values, strict=True))
+        yield f"Latency without the profiler, median: {named}."
+        yield fastest([one.label for one in sides], latency.values, latency.verdicts)
     main = next((row for row in rows if row.group == "headline" and all(v is not None for v in row.values)), None)
     if main is None:
-        yield "No step or window is in all of them."
+        if latency is None:
+            yield "No step or window is in all of them."
         return
     best = min(range(len(sides)), key=lambda i: main.values[i] or 0)
     shown = side_by_side(main.unit, main.values)
@@ -165,6 +173,10 @@ def _sections(labels: Sequence[str], rows: Sequence[Row], *, per_step: bool) -> 
     basis = "per step" if per_step else "per window"
     shares = [row for row in rows if row.group == "state-shares" and _large(row)]
     large = {row.label for row in shares}
+    latencies = [row for row in rows if row.group == LATENCY]
+    if latencies:
+        table = _table("Latency without the profiler", labels, latencies, len(latencies))
+        yield Section("compare-latency", "Latency", (table, _latency_ratios(labels, latencies)))
     times = [row for row in rows if row.group == "headline" or (row.group == "states" and row.label in large)]
     times += [row for row in rows if row.group in ("launches", "waits", "memory")]
     times = [row for row in times if any(row.values)]
@@ -180,6 +192,19 @@ def _sections(labels: Sequence[str], rows: Sequence[Row], *, per_step: bool) -> 
     if precision:
         table = _table("Share of the kernels' time", labels, precision, len(precision))
         yield Section("compare-precision", "Precision", (table,))
+
+
+def _latency_ratios(labels: Sequence[str], rows: Sequence[Row]) -> Table:
+    """Ratios where the samples differ by more than they spread."""
+    return Table(
+        title=f"Ratio to {labels[0]}",
+        columns=(Column("figure", Kind.TEXT), *(Column(label, Kind.FIGURE) for label in labels[1:])),
+        rows=tuple(
+            (row.label, *(latency_ratio(r, v) for r, v in zip(row.ratios[1:], row.verdicts[1:], strict=True)))
+            for row in rows
+        ),
+        brief=len(rows),
+    )
 
 
 def _large(row: Row) -> bool:

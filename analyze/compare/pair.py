@@ -10,6 +10,8 @@ from analyze.blocks import Page, Section, Table
 from analyze.compare.changes import Change, Changes, Side, Spread, find_changes
 from analyze.compare.comparable import Comparable, comparable_of
 from analyze.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
+from analyze.compare.latency import MAIN as LATENCY_MAIN
+from analyze.compare.latency import latency_row, latency_sentences
 from analyze.compare.tables import basis, sections
 from analyze.compare.wording import change_text, side_by_side
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
@@ -30,7 +32,7 @@ RULE = (
     f"Mann-Whitney p < {RANK_LEVEL} (from {RANK_STEPS} on)"
 )
 _SHOWN = 60  # characters of a name in a line
-_BESIDE = ("compare-time", "compare-shares")
+_BESIDE = ("compare-latency", "compare-time", "compare-shares")
 SAME = "No figure differs."
 
 
@@ -74,7 +76,7 @@ def compare(
     """
     a, b = (comparable_of(one) if isinstance(one, Report) else one for one in (a, b))
     changes, program = find_changes(a, b), program_version()
-    main = _main(changes)
+    main = latency_row(changes) or _main(changes)
     page = Page(
         subject="Trace comparison",
         name=" and ".join(names or (a.name, b.name)),
@@ -130,7 +132,11 @@ def sentences(changes: Changes) -> Iterator[str]:
     if changes.equal:
         yield SAME
         return
-    main = _main(changes)
+    latency, main = latency_row(changes), _main(changes)
+    if latency is not None:
+        yield from latency_sentences(latency)
+        if main is None:
+            return
     if main is None:
         yield "Neither a step nor device time is on both sides: only ops and counts compare."
         return
@@ -157,6 +163,8 @@ def _headline(changes: Changes, main: Change | None) -> str:
         return "No difference"
     if main is None:
         return "Not judged"
+    if main.verdict == "within-spread" and main.id == LATENCY_MAIN:
+        return "Within spread"
     return _HEADLINES.get(main.verdict, "Not judged")
 
 
@@ -181,5 +189,6 @@ def _spread(steps: Spread) -> str:
 
 def _about(side: Side) -> str:
     parts = [side.label, *side.device_names, side.runtime, side.selection]
-    parts.append(plural(side.steps, "step") if side.steps else f"{duration(side.window_ns)} window")
+    window = f"{duration(side.window_ns)} window" if side.window_ns else ""
+    parts.append(plural(side.steps, "step") if side.steps else window)
     return ", ".join(shorten(part, _SHOWN) for part in parts if part)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analyze.blocks import Page
+from analyze.compare.amounts import Amount
 from analyze.compare.gates import Gate, GateResult, judge_gate
 from analyze.findings import RULES, Unmeasured
 from analyze.ranks.merged import MergedFinding
@@ -33,6 +34,10 @@ class Ranks:
     def metric(self, name: str) -> float | int | None:
         """A figure by name, None where it was not measured."""
         return self._metrics.get(name)
+
+    def amount(self, wanted: Amount) -> tuple[float | int | None, str]:
+        """Nothing: a job has no kernels of its own."""
+        return None, f"a job of many ranks has no {wanted.kind} of its own; --rank N reports on one"
 
 
 @dataclass(frozen=True)

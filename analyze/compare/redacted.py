@@ -35,7 +35,7 @@ _SCHEMA = re.compile(r"\d{1,4}\.\d{1,4}")
 _Ledger = TypeVar("_Ledger", bound=Ledger)
 
 
-def redacted_subject(subject: Comparable, redaction: Redaction) -> Comparable:
+def redacted_comparable(subject: Comparable, redaction: Redaction) -> Comparable:
     """The report with its texts redacted; its numbers stay."""
     r = redaction
     known = {name: metric for name, metric in subject.metrics.items() if name in METRICS}
@@ -114,7 +114,8 @@ def _source(source: Source, redaction: Redaction) -> Source:
 
 def _recorded(recorded: Recording, redaction: Redaction) -> Recording:
     precision = redaction.word(recorded.precision, _PRECISIONS)
-    return replace(recorded, model="", precision=precision, torch=redaction.version(recorded.torch))
+    unit = redaction.word(recorded.unit, ("forward", "step"))
+    return replace(recorded, model="", precision=precision, torch=redaction.version(recorded.torch), unit=unit)
 
 
 def _judged(judged: Judged, redaction: Redaction) -> Judged:

@@ -6,11 +6,18 @@ from typing import Any
 
 from analyze.compare.changes import Group, Side
 from analyze.compare.content_changes import Structure
+from analyze.compare.gates import GateResult
 from analyze.compare.lineup import Row
 from analyze.notices import Notice
 from analyze.report.plain import contract
 
-_FRAME: dict[str, Any] = {"tool": dict[str, str], "notices": list[Notice], "sections": list[dict[str, Any]]}
+_FRAME: dict[str, Any] = {
+    "tool": dict[str, str],
+    "notices": list[Notice],
+    "sections": list[dict[str, Any]],
+    "gates": list[GateResult],
+}
+_OPTIONAL = ("gates",)  # there where some were judged
 _PAIR: dict[str, Any] = {
     **_FRAME,
     "a": Side,
@@ -27,9 +34,9 @@ _LINEUP: dict[str, Any] = {**_FRAME, "inputs": list[Side], "per_step": bool, "ro
 
 def pair_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a comparison of two reports."""
-    return contract("comparison", _PAIR)
+    return contract("comparison", _PAIR, _OPTIONAL)
 
 
 def lineup_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of several reports side by side."""
-    return contract("comparison of several reports", _LINEUP)
+    return contract("comparison of several reports", _LINEUP, _OPTIONAL)

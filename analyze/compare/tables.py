@@ -9,6 +9,7 @@ from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.compare.changes import Change, Changes
 from analyze.compare.content_changes import FindingChanges, PrecisionChange, Structure, TimeChange
 from analyze.compare.judge import RANGE_STEPS, VERDICTS
+from analyze.compare.latency import latency_blocks
 from analyze.compare.wording import change_text, side_by_side, signed_duration
 from analyze.units import duration, plural
 
@@ -24,6 +25,7 @@ _PAIR = ("baseline", "this")
 def sections(changes: Changes, top: int) -> tuple[Section, ...]:
     """All sections that have something to say, in order."""
     found = (
+        Section("compare-latency", "Latency", tuple(latency_blocks(changes))),
         Section("compare-time", "Time", tuple(_time(changes))),
         Section("compare-shares", "Shares of the window", tuple(_shares(changes))),
         Section("compare-work", "Work by category", tuple(_work(changes))),
@@ -100,7 +102,7 @@ def _precision(changes: Changes) -> Iterator[Block]:
                 for p in found.precision[:_LISTED]
             ),
             total=len(found.precision),
-            note="By the precision with most device time; Where input types say fp32, the kernels may have run in tf32.",
+            note="By the precision with most device time. Where input types say fp32, kernels may have run in tf32.",
         )  # fmt: skip
 
 
@@ -136,6 +138,7 @@ def _launches(changes: Changes) -> Iterator[Block]:
 
 
 def _names(changes: Changes, top: int) -> Iterator[Block]:
+    """Kernels, and ops by their own time: on the device, and on the host beside it, which may be what changed."""
     found = changes.structure
     if found.appeared or found.vanished:
         yield Stat("Kernels", _structural_line(found, basis(changes)))
@@ -146,6 +149,8 @@ def _names(changes: Changes, top: int) -> Iterator[Block]:
     if found.ops:
         by = f"{found.ops_by} self time {basis(changes)}"
         yield _time_table(f"Ops by change of {by}", found.ops, top, brief if not both else 0)
+    if found.host_ops:
+        yield _time_table(f"Ops by change of host self time {basis(changes)}", found.host_ops, top, 0)
     if found.appeared:
         yield _time_table("Kernels only in this run", found.appeared, top, 0)
     if found.vanished:

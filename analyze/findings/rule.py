@@ -216,12 +216,12 @@ class Case:
             evidence=(),
         )
 
-    def places(self, places: tuple[Place, ...]) -> tuple[Table, ...]:
+    def places(self, places: tuple[Place, ...], title: str = "Worst places") -> tuple[Table, ...]:
         """Where a cost arises, most time first."""
         if not places:
             return ()
         table = Table(
-            title="Worst places",
+            title=title,
             columns=(
                 Column("what", Kind.CODE),
                 Column("where", Kind.CODE),

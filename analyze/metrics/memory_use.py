@@ -141,7 +141,7 @@ class Memory:
             yield NotMeasured(
                 "activations",
                 "the file does not say how much of the memory are parameters",
-                "record with capture, which notes them",
+                "record with capture, or with record(..., model=model), which note them",
             )
 
 
@@ -306,6 +306,8 @@ def _points(times: Int64, level: Int64, start: int) -> tuple[int, ...]:
 
 def _parameters(trace: Trace) -> int | None:
     recorded = trace.metadata.recorded
+    if recorded is not None and recorded.parameter_bytes is not None:
+        return recorded.parameter_bytes
     if recorded is None or recorded.parameter_count is None:
         return None
     width = 4 if recorded.amp else _WIDTHS.get(recorded.precision)

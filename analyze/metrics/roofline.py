@@ -81,7 +81,7 @@ class Roofline:
     def not_measured(self) -> tuple[NotMeasured, ...]:
         """Why there is no rate, or no peak to compare it with."""
         if not self.rates:
-            how = "record with record_shapes=True, or capture --shapes"
+            how = "record with record_shapes=True, as capture does"
             return (NotMeasured("roofline", "no op with both recorded input shapes and device time", how),)
         if not self.gpu:
             how = "add the GPU to gpus.toml with its data sheet's figures"

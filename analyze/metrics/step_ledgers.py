@@ -1,4 +1,4 @@
-"""The ledger of the headline device step by step: what separates a change between two runs from the spread of either."""
+"""The ledger of the headline device step by step: it separates a change between two runs from the spread of each."""
 
 from __future__ import annotations
 

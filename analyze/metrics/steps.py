@@ -212,7 +212,7 @@ def _section(answers: Answers) -> Section:
 
 def _not_measured(answers: Answers) -> Iterator[NotMeasured]:
     if not answers.trace.steps.height:
-        how = "call prof.step() once per iteration, or capture --steps N"
+        how = "call prof.step() once per iteration, or capture --traced-steps N"
         yield NotMeasured("steps", "no ProfilerStep ranges", how)
 
 

@@ -28,7 +28,7 @@ from analyze.units import duration, memory, percent, plural
 
 _PARTS_NAMED = 4
 _KEPT_SHARE = 0.1  # of the reserved memory: below it the free memory of private pools is no news
-_RECORD = "record with torch.cuda.memory._record_memory_history(), or capture --snapshot"
+_RECORD = "record with torch.cuda.memory._record_memory_history(), or capture --snapshot-steps 1"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from analyze.trace.texts import sound
 
 _TEXT_LIMIT = 80
 _REASONS_LIMIT = 8
+_SAMPLES_LIMIT = 100_000
 _MOST_PER_SECOND = 1e15
 
 
@@ -38,6 +39,8 @@ class Recorded:
         output_finite: the output held neither inf nor nan.
         unstable: why the clocks cannot be trusted.
         busy_machine: the host's load was above its cores.
+        parameter_bytes: memory of the model's parameters.
+        latency_samples_ns: every latency without the profiler, in order.
     """
 
     unit: str
@@ -60,6 +63,8 @@ class Recorded:
     output_finite: bool | None
     unstable: tuple[str, ...]
     busy_machine: bool
+    parameter_bytes: int | None = None
+    latency_samples_ns: tuple[int, ...] = ()
 
     @property
     def stretch(self) -> float | None:
@@ -103,6 +108,8 @@ def read_recorded(block: Mapping[str, Any] | None) -> Recorded | None:
         output_finite=_flag(block.get("output_finite")),
         unstable=tuple(_text(r) for r in reasons[:_REASONS_LIMIT] if _text(r)) if isinstance(reasons, list) else (),
         busy_machine=_mapping(block.get("load")).get("busy") is True,
+        parameter_bytes=_count(block.get("parameter_bytes")),
+        latency_samples_ns=_counts(latency.get("samples_ns")),
     )
 
 
@@ -120,6 +127,14 @@ def _flag(value: object) -> bool | None:
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53 else None
+
+
+def _counts(value: object) -> tuple[int, ...]:
+    """Whole numbers above 0; none where one of them is something else, or where they are too many."""
+    if not isinstance(value, list) or len(value) > _SAMPLES_LIMIT:
+        return ()
+    found = tuple(count for item in value if (count := _count(item)) is not None)
+    return found if len(found) == len(value) else ()
 
 
 def _number(value: object) -> float | None:

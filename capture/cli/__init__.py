@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from capture.cli.ending import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from capture.cli.ending import EXIT_UNUSABLE as EXIT_UNUSABLE
 from capture.cli.model import capture as capture
-from capture.cli.script import run_script
+from capture.cli.script import run_script as run_script
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, cast
 import click
 
 from capture.cli.ending import ending_promptly, explained, naming_missing_packages
+from capture.cli.options import RenamedOption
 from capture.errors import SettingsError
 from capture.settings import (
+    COMPILE_MODES,
     DEFAULT_BATCH_SIZE,
     DEFAULT_ITERATIONS,
     DEFAULT_MODEL,
@@ -23,10 +25,18 @@ from capture.settings import (
 
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Model": ("model", "pretrained", "batch_size", "seed", "train", "loader"),
-    "Arithmetic": ("precisions", "amp", "channels_last", "compile_model", "cuda_graph", "cudnn_benchmark"),
-    "Measuring": ("warmup", "iterations", "repeat", "batch_sweep", "device"),
-    "Trace": ("steps", "stacks", "no_shapes", "no_memory_events"),
-    "Memory": ("snapshot", "snapshot_weights"),
+    "Arithmetic": (
+        "precisions",
+        "amp",
+        "channels_last",
+        "compile_model",
+        "compile_mode",
+        "cuda_graph",
+        "cudnn_benchmark",
+    ),
+    "Measuring": ("warmup", "timed_steps", "repeat", "batch_sweep", "device"),
+    "Trace": ("traced_steps", "stacks", "no_shapes", "no_memory_events"),
+    "Memory": ("snapshot_steps", "snapshot_weights"),
     "Output": ("out", "force", "debug", "help", "version"),
 }
 
@@ -76,7 +86,7 @@ Examples:
   capture
   capture --precision fp32 --precision bf16 --batch-size 8 --out runs/
   capture --model resnet50 --precision fp16 --amp --channels-last
-  capture --model my_models:build --device cpu --warmup 5 --iterations 20
+  capture --model my_models:build --device cpu --warmup 5 --timed-steps 20
   capture --train --loader 4 --precision bf16 --amp
   capture --batch-sweep 1,2,4,8,16,32,64 --precision fp16
 
@@ -128,6 +138,7 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
 @click.option("--amp", is_flag=True, help="Reach fp16 or bf16 by autocast instead of by casting.")
 @click.option("--channels-last", is_flag=True, help="Channels-last memory format; helps convolutions.")
 @click.option("--compile", "compile_model", is_flag=True, help="Run the model through torch.compile.")
+@click.option("--compile-mode", type=click.Choice(COMPILE_MODES), help="Mode of torch.compile; with --compile.")
 @click.option("--cuda-graph", is_flag=True, help="Capture the forward once and replay it (CUDA).")
 @click.option("--cudnn-benchmark", is_flag=True, help="Let cuDNN search its fastest convolutions (CUDA).")
 @click.option(
@@ -136,9 +147,11 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     help="Exactly N warm-up iterations.  [default: until two windows of 10 agree, at most 200 or 10 s]",
 )
 @click.option(
+    "--timed-steps",
     "--iterations",
+    cls=RenamedOption,
     type=click.IntRange(min=1),
-    help="Measured iterations.  "
+    help="Forwards, or steps of training, timed without the profiler.  "
     f"[default: {DEFAULT_ITERATIONS['cuda']} on CUDA, {DEFAULT_ITERATIONS['cpu']} on the CPU]",
 )
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Whole measurements; shows their spread.")
@@ -153,7 +166,14 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     metavar="DEVICE",
     help="cpu, cuda or cuda:N; auto takes CUDA where there is one.",
 )
-@click.option("--steps", type=click.IntRange(min=1), default=1, help="Forwards in the trace.")
+@click.option(
+    "--traced-steps",
+    "--steps",
+    cls=RenamedOption,
+    type=click.IntRange(min=1),
+    default=1,
+    help="Forwards, or steps of training, in the trace.",
+)
 @click.option(
     "--stacks", is_flag=True, help="Python stacks in the trace: about 1.7 µs of host time per op, twice the file."
 )
@@ -164,9 +184,10 @@ Exit codes: 0 recorded, 2 not recorded (and why), 130 interrupted.
     help="No allocations and frees: saves 0.1 to 0.4 µs of host time per op.",
 )
 @click.option(
-    "--snapshot/--no-snapshot",
-    default=None,
-    help="Record the CUDA allocator's history in a pass of its own.  [default: on CUDA, but for --cuda-graph]",
+    "--snapshot-steps",
+    type=click.IntRange(min=0),
+    help="Forwards, or steps of training, with the CUDA allocator's history, in a pass of their own.  "
+    "[default: 1 on CUDA, but for --cuda-graph]",
 )
 @click.option("--snapshot-weights", is_flag=True, help="Begin that history before the model moves to the device.")
 @click.option(
@@ -231,10 +252,10 @@ def _run_training(jobs: list[tuple[Settings, Path]], options: dict[str, Any], *,
 
 
 def _run_sweeps(loaded: _Loaded, jobs: list[tuple[Settings, Path]], options: dict[str, Any], *, force: bool) -> None:
-    if options["batch_size"] or options["snapshot"] or options["snapshot_weights"] or options["stacks"]:
+    if options["batch_size"] or options["snapshot_steps"] or options["snapshot_weights"] or options["stacks"]:
         raise SettingsError(
             "--batch-sweep makes no trace and no snapshot, and names the batch sizes itself.",
-            "Leave out --batch-size, --stacks and --snapshot.",
+            "Leave out --batch-size, --stacks and --snapshot-steps.",
         )
     for settings, folder in jobs:
         with loaded.progress.shown_progress(f"{settings.model} {settings.precision}") as tell:
@@ -246,10 +267,10 @@ def _run_sweeps(loaded: _Loaded, jobs: list[tuple[Settings, Path]], options: dic
 
 
 def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Settings:
-    snapshot = options["snapshot"]
-    if snapshot is None:
+    snapshot_steps = options["snapshot_steps"]
+    if snapshot_steps is None:
         without_history = options["batch_sweep"] is not None or options["cuda_graph"]
-        snapshot = options["snapshot_weights"] or (device == "cuda" and not without_history)
+        snapshot_steps = int(options["snapshot_weights"] or (device == "cuda" and not without_history))
     return Settings(
         model=options["model"],
         precision=precision,
@@ -260,16 +281,17 @@ def _settings(precision: Precision, device: Any, options: dict[str, Any]) -> Set
         amp=options["amp"],
         channels_last=options["channels_last"],
         compile=options["compile_model"],
+        compile_mode=options["compile_mode"],
         cuda_graph=options["cuda_graph"],
         cudnn_benchmark=options["cudnn_benchmark"],
         repeat=options["repeat"],
         warmup=options["warmup"],
-        iterations=options["iterations"],
-        steps=options["steps"],
+        iterations=options["timed_steps"],
+        steps=options["traced_steps"],
         stacks=options["stacks"],
         shapes=not options["no_shapes"],
         memory_events=not options["no_memory_events"],
-        snapshot=snapshot,
+        snapshot_steps=snapshot_steps,
         snapshot_weights=options["snapshot_weights"],
         seed=options["seed"],
     )

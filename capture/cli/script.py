@@ -9,19 +9,21 @@ from typing import Any
 import click
 
 from capture.cli.ending import explained, naming_missing_packages
+from capture.cli.options import RenamedOption
 
 _HELP = """Run a Python script and record its steps, without edits.
 
 \b
 Examples:
   capture run train.py --epochs 1
-  capture run --steps 5 --after 20 --stop train.py
+  capture run --warmup 20 --traced-steps 5 --stop train.py
   torchrun --nproc-per-node 2 --no-python capture run train.py
 
 A step ends where the first optimizer of the script has stepped; in a script
 without an optimizer, where the outermost torch.nn.Module has returned. The
 summary says which it was. The passes are those of `from capture import record`:
-warm-up until steady, latency without the profiler, trace, memory snapshot.
+warm-up until steady, latency without the profiler, trace, memory snapshot; so
+are the names of their options.
 
 A script that calls record() itself keeps its own options. A script that uses
 torch.profiler keeps its own schedule and files; what capture knows of the run
@@ -42,9 +44,29 @@ be run or nothing was recorded.
         "allow_interspersed_args": False,
     },
 )
-@click.option("--after", type=click.IntRange(min=0), help="Exactly N warm-up steps.  [default: until steady]")
-@click.option("--iterations", type=click.IntRange(min=0), default=20, help="Steps timed without the profiler.")
-@click.option("--steps", type=click.IntRange(min=0), default=5, help="Steps in the trace.")
+@click.option(
+    "--warmup",
+    "--after",
+    cls=RenamedOption,
+    type=click.IntRange(min=0),
+    help="Exactly N warm-up steps.  [default: until steady]",
+)
+@click.option(
+    "--timed-steps",
+    "--iterations",
+    cls=RenamedOption,
+    type=click.IntRange(min=0),
+    default=20,
+    help="Steps timed without the profiler.",
+)
+@click.option(
+    "--traced-steps",
+    "--steps",
+    cls=RenamedOption,
+    type=click.IntRange(min=0),
+    default=5,
+    help="Steps in the trace.",
+)
 @click.option(
     "--snapshot-steps",
     type=click.IntRange(min=0),
@@ -80,13 +102,15 @@ def run_script(script: Path, args: tuple[str, ...], *, debug: bool, **options: A
 def _run(script: Path, args: tuple[str, ...], options: dict[str, Any]) -> int:
     with naming_missing_packages():
         from capture import follow
+        from capture.device import check_present
         from capture.recorder import record
+    check_present(options["device"])
     recorder = record(
         options["out"] or Path("runs") / script.stem,
-        timed_steps=options["iterations"],
-        traced_steps=options["steps"],
+        timed_steps=options["timed_steps"],
+        traced_steps=options["traced_steps"],
         snapshot_steps=options["snapshot_steps"],
-        warmup=options["after"],
+        warmup=options["warmup"],
         stacks=options["stacks"],
         shapes=not options["no_shapes"],
         memory_events=not options["no_memory_events"],

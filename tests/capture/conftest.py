@@ -1,15 +1,26 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import timm  # noqa: F401 - imported before the heap is frozen
 import torch
 
 from capture.run import Recording, capture_run
 from capture.settings import Settings
 
 TINY = "tests.capture.example_models:tiny"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _frozen_heap() -> Iterator[None]:
+    """Each recording collects garbage, which would look through all of torch and timm every time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

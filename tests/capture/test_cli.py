@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -14,15 +15,21 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
+import capture
 from capture import cli, run
 from capture.cli import EXIT_INTERRUPTED, EXIT_UNUSABLE
 from capture.errors import OutOfMemoryError
 from capture.metadata import read_block
+from capture.recorder import record
 from capture.settings import Settings
 from tests.capture.conftest import TINY
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("--model", TINY, "--batch-size", "2", "--warmup", "1", "--iterations", "3", "--device", "cpu")
+QUICK = ("--model", TINY, "--batch-size", "2", "--warmup", "1", "--timed-steps", "3", "--device", "cpu")
+
+
+LOADED = ("device", "models", "progress", "run", "summary", "sweep")
+"""The parts of capture that need more than click."""
 
 
 def _capture(*args: object) -> Result:
@@ -41,7 +48,7 @@ def test_help_has_the_purpose_then_examples_then_every_option() -> None:
     assert lines[1].startswith("Record a PyTorch model")
     assert lines[2] == "Examples:"
     for param in cli.capture.params:
-        assert param.opts[-1] in result.output, f"{param.name} is in no group"
+        assert param.opts[0] in result.output, f"{param.name} is in no group"
     assert result.output == _capture("--help").output
     for default in ("vit_tiny_patch16_224", "fp32", "runs", "auto"):
         assert f"default: {default}" in " ".join(result.output.split())
@@ -53,9 +60,29 @@ def test_every_setting_has_an_option() -> None:
         "compile": "compile_model",
         "shapes": "no_shapes",
         "memory_events": "no_memory_events",
+        "iterations": "timed_steps",
+        "steps": "traced_steps",
     }
     options = {param.name for param in cli.capture.params}
     assert {renamed.get(field.name, field.name) for field in fields(Settings)} - {"device_index"} <= options
+
+
+def test_the_passes_have_the_names_that_record_gives_them() -> None:
+    arguments = inspect.signature(record).parameters
+    for command in (cli.capture, cli.run_script):
+        shown = CliRunner().invoke(command, ["--help"]).output
+        for name in ("warmup", "timed_steps", "traced_steps", "snapshot_steps", "stacks", "device", "force"):
+            assert name in arguments
+            assert f"--{name.replace('_', '-')}" in shown
+        for older in ("--iterations", "--after", "--steps"):
+            assert older not in shown
+
+
+def test_older_spellings_still_work(tmp_path: Path) -> None:
+    result = _capture(*QUICK, "--iterations", 5, "--steps", 2, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    stored = read_block(tmp_path / "fp32" / "trace.json.gz")
+    assert (stored["latency"]["n"], stored["profile"]["steps"]) == (5, 2)
 
 
 def test_help_is_there_at_once_and_needs_no_torch() -> None:
@@ -70,10 +97,17 @@ def test_help_is_there_at_once_and_needs_no_torch() -> None:
 
 
 @pytest.mark.parametrize("missing", ["torch", "timm", "rich"])
-def test_what_is_not_installed_is_named_with_the_command_that_installs_it(missing: str) -> None:
-    code = f"import sys; sys.modules['{missing}'] = None\nfrom capture.cli import main\nmain(['--device', 'cpu'])"
-    done = _process(code=code)
-    assert done.returncode == EXIT_UNUSABLE
+def test_what_is_not_installed_is_named_with_the_command_that_installs_it(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = [f"capture.{part}" for part in LOADED] + [name for name in sys.modules if name.startswith("rich.")]
+    for name in gone:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for part in LOADED:
+        monkeypatch.delattr(capture, part, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    done = _capture("--device", "cpu")
+    assert done.exit_code == EXIT_UNUSABLE
     assert done.stderr.splitlines() == [
         f"Error: capture needs {missing}, which is not installed.",
         "Hint: pip install 'gpuledger[capture]'",
@@ -112,12 +146,12 @@ def test_a_precision_given_twice_runs_once(tmp_path: Path) -> None:
         (["--channels-last"], {"channels_last": True}),
         (["--repeat", "2"], {}),
         (["--warmup", "4"], {"warmup.iterations": 4}),
-        (["--iterations", "7"], {"latency.n": 7}),
-        (["--steps", "2"], {"profile.steps": 2}),
+        (["--timed-steps", "7"], {"latency.n": 7}),
+        (["--traced-steps", "2"], {"profile.steps": 2}),
         (["--stacks"], {"profile.with_stack": True}),
         (["--no-shapes"], {"profile.record_shapes": False}),
         (["--no-memory-events"], {"profile.profile_memory": False}),
-        (["--no-snapshot"], {"snapshot": None}),
+        (["--snapshot-steps", "0"], {"snapshot": None}),
         (["--device", "cpu"], {"device.type": "cpu"}),
         (["--batch-size", "3"], {"batch_size": 3}),
         (["--model", "tests.capture.example_models:tiny_at_batch"], {"model_source": "user"}),
@@ -152,7 +186,7 @@ def test_the_device_that_is_there_is_taken_and_named(tmp_path: Path, monkeypatch
         (["--precision", "tf32"], "--precision tf32 cannot be had on the CPU"),
         (["--precision", "fp32", "--precision", "tf32"], "--precision tf32 cannot be had on the CPU"),
         (["--cuda-graph"], "--cuda-graph cannot be had on the CPU"),
-        (["--snapshot"], "--snapshot cannot be had on the CPU"),
+        (["--snapshot-steps", "1"], "--snapshot-steps cannot be had on the CPU"),
         (["--snapshot-weights"], "--snapshot-weights cannot be had on the CPU"),
         (["--cudnn-benchmark"], "--cudnn-benchmark cannot be had on the CPU"),
         (["--amp"], "--amp needs a half precision"),
@@ -223,13 +257,23 @@ def test_a_bug_of_ours_ends_with_2_as_well(tmp_path: Path, monkeypatch: pytest.M
     assert ("Traceback" in result.stderr) is debug
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_failing_function_of_the_user_shows_its_own_traceback_on_request(tmp_path: Path, debug: bool) -> None:
+    options = ["--model", "tests.capture.example_models:failing", "--device", "cpu", "--out", str(tmp_path / "runs")]
+    result = _capture(*options, *(["--debug"] if debug else []))
+    assert result.exit_code == EXIT_UNUSABLE
+    assert "example_models:failing failed: no such checkpoint" in result.stderr
+    assert "Add --debug for its traceback." in result.stderr
+    assert ('raise ValueError("no such checkpoint' in result.stderr) is debug
+
+
 def test_a_sweep_over_batch_sizes(tmp_path: Path) -> None:
     result = _capture(
         "--model",
         TINY,
         "--warmup",
         1,
-        "--iterations",
+        "--timed-steps",
         3,
         "--device",
         "cpu",
@@ -244,33 +288,27 @@ def test_a_sweep_over_batch_sizes(tmp_path: Path) -> None:
     assert not (tmp_path / "fp32" / "trace.json.gz").exists()
 
 
-def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
+def test_ctrl_c_is_one_line_and_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "capture_run", interrupt)
+    result = _capture(*QUICK, "--out", tmp_path)
+    assert (result.exit_code, result.stdout) == (EXIT_INTERRUPTED, "")
+    assert result.stderr == "Interrupted: nothing half-written is left; recordings that were finished are kept.\n"
+
+
+def test_ctrl_c_within_a_long_operator_ends_within_three_seconds(tmp_path: Path) -> None:
     """A real signal in the middle of a real run, whose first precision was already finished."""
     out = tmp_path / "runs"
     assert _capture(*QUICK, "--out", out, "--precision", "bf16").exit_code == 0
-    endless = ("--model", TINY, "--batch-size", "2", "--iterations", "1000000", "--device", "cpu", "--out", str(out))
-    process = subprocess.Popen([sys.executable, "-m", "capture", *endless], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 40
-    while not list(out.glob(".fp32.*.partial")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=40)
-    assert process.returncode == EXIT_INTERRUPTED
-    assert err.splitlines() == ["Interrupted: nothing half-written is left; recordings that were finished are kept."]
-    assert [path.name for path in out.iterdir()] == ["bf16"]
-    assert sorted(os.listdir(out / "bf16")) == ["run.json", "trace.json.gz"]
-
-
-@pytest.mark.slow
-def test_ctrl_c_within_a_long_operator_ends_within_three_seconds(tmp_path: Path) -> None:
     options = ["--model", "tests.capture.example_models:slow", "--batch-size", "1", "--device", "cpu"]
-    command = [sys.executable, "-c", "from capture.cli import main; main()", *options, "--out", str(tmp_path / "runs")]
+    command = [sys.executable, "-c", "from capture.cli import main; main()", *options, "--out", str(out)]
     process = subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("runs/.fp32.*.partial")) and time.monotonic() < deadline:
+    while not list(out.glob(".fp32.*.partial")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(1.5)
     begin = time.monotonic()
@@ -278,5 +316,6 @@ def test_ctrl_c_within_a_long_operator_ends_within_three_seconds(tmp_path: Path)
     _, err = process.communicate(timeout=60)
     assert time.monotonic() - begin < 3
     assert process.returncode == EXIT_INTERRUPTED
-    assert err.startswith("Interrupted")
-    assert not list(tmp_path.iterdir())
+    assert err.splitlines() == ["Interrupted: nothing half-written is left; recordings that were finished are kept."]
+    assert [path.name for path in out.iterdir()] == ["bf16"]
+    assert sorted(os.listdir(out / "bf16")) == ["run.json", "trace.json.gz"]

@@ -81,6 +81,13 @@ def test_the_history_is_recorded_around_one_forward(tmp_path: Path, monkeypatch:
     assert pickle.loads((tmp_path / "s.pickle").read_bytes())["segments"] == []
 
 
+def test_several_forwards_share_one_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = _install(monkeypatch, events=3)
+    forward = lambda: fake.calls.append("forward")  # noqa: E731
+    record_snapshot(lambda: forward, FakeGpu(fake.calls), tmp_path / "s.pickle", steps=3)
+    assert fake.calls[2:7] == ["wait", "forward", "forward", "forward", "wait"]
+
+
 def test_the_pickle_can_be_read_by_older_viewers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = _install(monkeypatch, events=1)
     record_snapshot(lambda: lambda: None, FakeGpu(fake.calls), tmp_path / "s.pickle")
@@ -184,10 +191,27 @@ def test_the_device_is_what_torch_can_use(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_snapshot_of_a_replay_is_refused_before_anything_runs() -> None:
-    settings = Settings(device="cuda", cuda_graph=True, snapshot=True)
+    settings = Settings(device="cuda", cuda_graph=True, snapshot_steps=1)
     with pytest.raises(SettingsError, match="would record nothing"):
         check_settings(settings, {})
     check_settings(replace(settings, snapshot_weights=True), {})
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune"])
+def test_graphs_of_inductor_exclude_a_graph_of_ours(mode: Any) -> None:
+    settings = Settings(device="cuda", cuda_graph=True, compile=True, compile_mode=mode)
+    with pytest.raises(SettingsError, match=f"--compile-mode {mode} captures CUDA graphs itself, so it excludes"):
+        check_settings(settings, {})
+    check_settings(replace(settings, cuda_graph=False), {})
+    check_settings(replace(settings, compile_mode="max-autotune-no-cudagraphs"), {})
+    check_settings(replace(settings, compile_mode=None), {})
+    with pytest.raises(SettingsError, match="TORCHINDUCTOR_CUDAGRAPHS=1"):
+        check_settings(replace(settings, compile_mode=None), {"TORCHINDUCTOR_CUDAGRAPHS": "1"})
+
+
+def test_a_mode_without_compiling_is_named() -> None:
+    with pytest.raises(SettingsError, match="--compile-mode reduce-overhead compiles nothing by itself"):
+        check_settings(Settings(compile_mode="reduce-overhead"), {})
 
 
 def test_tf32_needs_ampere() -> None:

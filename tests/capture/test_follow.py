@@ -1,4 +1,7 @@
-"""``capture run``: scripts as people write them, recorded without edits, each in a process of its own."""
+"""``capture run``: scripts as people write them, recorded without edits.
+
+One of them runs in a process of its own; the others run in this one, where torch is imported already.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,18 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import torch
 
+from capture.cli import main
 from capture.metadata import add_block, read_block
 
 ROOT = Path(__file__).parents[2]
-OPTIONS = ("--after", "2", "--iterations", "3", "--steps", "2")
+OPTIONS = ("--warmup", "2", "--timed-steps", "3", "--traced-steps", "2")
 
 TRAIN = """
 import sys, torch
@@ -32,7 +38,7 @@ class Net(torch.nn.Module):
 def main(epochs):
     model = Net()
     optimizer = torch.optim.AdamW(model.parameters())
-    loader = DataLoader(TensorDataset(torch.randn(64, 8)), batch_size=4, num_workers=1)
+    loader = DataLoader(TensorDataset(torch.randn(64, 8)), batch_size=4, num_workers=0)
     for epoch in range(epochs):
         for index, (x,) in enumerate(loader):
             model(x).sum().backward()
@@ -46,13 +52,38 @@ if __name__ == "__main__":
 """
 
 
-def _run(
-    tmp_path: Path, script: str, *args: str, options: tuple[str, ...] = OPTIONS
-) -> subprocess.CompletedProcess[str]:
+class Done(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs a script as `capture run` does, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_script(script: str, *args: str, options: tuple[str, ...] = OPTIONS) -> Done:
+        (tmp_path / "train.py").write_text(script)
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["run", *options, "train.py", *args])
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, *capfd.readouterr())
+
+    return run_script
+
+
+def _run_in_process(tmp_path: Path, script: str, *args: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "train.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, "-m", "capture", "run", *options, "train.py", *args],
+        [sys.executable, "-m", "capture", "run", *OPTIONS, "train.py", *args],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -72,7 +103,7 @@ def _names(path: Path) -> Counter[str]:
 
 
 def test_a_training_script_is_recorded_by_its_optimizer(tmp_path: Path) -> None:
-    done = _run(tmp_path, TRAIN, "2")
+    done = _run_in_process(tmp_path, TRAIN.replace("num_workers=0", "num_workers=1"), "2")
     assert done.returncode == 0, done.stderr
     assert "trained 2 ['train.py', '2']" in done.stdout  # the script goes on to its end
     assert "ends with AdamW.step" in done.stderr
@@ -81,10 +112,11 @@ def test_a_training_script_is_recorded_by_its_optimizer(tmp_path: Path) -> None:
     assert names["aten::addmm"] == 4  # two forwards a step: the batches whose gradients are summed up
     block = _block(tmp_path / "runs" / "train")
     assert (block["model"], block["step_ended_by"], block["missing"]) == ("train.py", "AdamW.step", {})
+    assert block["parameter_bytes"] == 72  # what the optimizer holds: 8 * 2 + 2 numbers
 
 
-def test_the_script_can_be_ended_with_its_recording(tmp_path: Path) -> None:
-    done = _run(tmp_path, TRAIN, "2", options=(*OPTIONS, "--stop"))
+def test_the_script_can_be_ended_with_its_recording(tmp_path: Path, run: Run) -> None:
+    done = run(TRAIN, "2", options=(*OPTIONS, "--stop"))
     assert done.returncode == 0, done.stderr
     assert "trained" not in done.stdout
     assert _block(tmp_path / "runs" / "train")["missing"] == {}
@@ -99,23 +131,24 @@ with torch.inference_mode():
 """
 
 
-def test_a_script_without_an_optimizer_is_recorded_by_its_outermost_module(tmp_path: Path) -> None:
-    done = _run(tmp_path, INFERENCE)
+def test_a_script_without_an_optimizer_is_recorded_by_its_outermost_module(tmp_path: Path, run: Run) -> None:
+    done = run(INFERENCE)
     assert done.returncode == 0, done.stderr
     block = _block(tmp_path / "runs" / "train")
     assert block["step_ended_by"] == "the forward of Sequential, the outermost module"
     assert (block["batch_size"], block["phases"][0]["steps"]) == (4, 1)
+    assert (block["parameter_count"], block["parameter_bytes"]) == (90, 360)  # 8 * 8 + 8 and 8 * 2 + 2
     assert _names(tmp_path / "runs" / "train" / "trace.json.gz")["aten::addmm"] == 4  # two layers, two steps
 
 
-def test_a_forward_before_the_optimizer_is_made_decides_nothing(tmp_path: Path) -> None:
+def test_a_forward_before_the_optimizer_is_made_decides_nothing(tmp_path: Path, run: Run) -> None:
     script = TRAIN.replace("    optimizer =", "    [model(torch.randn(1, 8)) for _ in range(4)]\n    optimizer =")
-    done = _run(tmp_path, script, "2")
+    done = run(script, "2")
     assert done.returncode == 0, done.stderr
     assert _block(tmp_path / "runs" / "train")["step_ended_by"] == "AdamW.step"
 
 
-def test_a_script_that_records_itself_keeps_its_own_options(tmp_path: Path) -> None:
+def test_a_script_that_records_itself_keeps_its_own_options(tmp_path: Path, run: Run) -> None:
     script = """
 import torch
 from capture import record
@@ -128,14 +161,14 @@ with record("own", warmup=1, timed_steps=2, traced_steps=1) as rec:
         if rec.step():
             break
 """
-    done = _run(tmp_path, script)
+    done = run(script)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own", "train.py"]
     assert _block(tmp_path / "own")["profile"]["steps"] == 1
 
 
 @pytest.mark.parametrize("name", ["mine.json", "mine.json.gz"])
-def test_a_script_with_a_profiler_keeps_its_schedule_and_gets_the_block(tmp_path: Path, name: str) -> None:
+def test_a_script_with_a_profiler_keeps_its_schedule_and_gets_the_block(tmp_path: Path, run: Run, name: str) -> None:
     script = f"""
 import torch
 from torch.profiler import profile, schedule
@@ -146,7 +179,7 @@ with profile(schedule=plan, on_trace_ready=lambda p: p.export_chrome_trace("{nam
         model(torch.randn(4, 8))
         prof.step()
 """
-    done = _run(tmp_path, script)
+    done = run(script)
     assert done.returncode == 0, done.stderr
     assert "own profiler wrote" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, "train.py"]
@@ -168,8 +201,8 @@ with profile(schedule=plan, on_trace_ready=lambda p: p.export_chrome_trace("{nam
         ("sys.exit()", 0, ""),
     ],
 )
-def test_the_exit_code_is_the_scripts(tmp_path: Path, ending: str, code: int, shown: str) -> None:
-    done = _run(tmp_path, "import sys\n" + INFERENCE + ending + "\n", options=("--after", "50"))
+def test_the_exit_code_is_the_scripts(tmp_path: Path, run: Run, ending: str, code: int, shown: str) -> None:
+    done = run("import sys\n" + INFERENCE + ending + "\n", options=("--warmup", "50"))
     assert done.returncode == code, done.stderr
     assert shown in done.stderr
     assert "follow.py" not in done.stderr  # the traceback begins with the script
@@ -186,15 +219,38 @@ def test_the_exit_code_is_the_scripts(tmp_path: Path, ending: str, code: int, sh
         ("import torch\ntorch.optim.SGD(torch.nn.Linear(1, 1).parameters())", (), "optimizer never stepped"),
     ],
 )
-def test_a_script_without_steps_is_named(tmp_path: Path, script: str, options: tuple[str, ...], sentence: str) -> None:
-    done = _run(tmp_path, script, options=options)
+def test_a_script_without_steps_is_named(
+    tmp_path: Path, run: Run, script: str, options: tuple[str, ...], sentence: str
+) -> None:
+    done = run(script, options=options)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]
 
 
-def test_a_missing_script_is_named(tmp_path: Path) -> None:
-    done = _run(tmp_path, "", options=("other.py",))
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [("gpu", "--device gpu is unknown"), ("cuda:7", "--device cuda:7 was asked for, but torch finds no usable CUDA")],
+)
+def test_a_device_that_is_not_there_is_named_as_it_was_typed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, asked: str, sentence: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    done = run("print(1)", options=("--device", asked))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+
+
+def test_a_device_beyond_those_that_are_visible_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    done = run("print(1)", options=("--device", "cuda:1"))
+    assert done.returncode == 2
+    assert "--device cuda:1 is not there: this process sees 1 CUDA device." in done.stderr
+
+
+def test_a_missing_script_is_named(run: Run) -> None:
+    done = run("", options=("other.py",))
     assert done.returncode == 2
     assert "There is no script other.py" in done.stderr
 

@@ -103,7 +103,7 @@ def test_the_order_of_events(diary: Diary, quick: Settings, tmp_path: Path, monk
     _note_calls(diary, monkeypatch, "write_json", "write run.json")
     monkeypatch.setattr(run, "record_snapshot", _fake_snapshot(diary))
     monkeypatch.setattr(run, "check_settings", lambda settings: None)  # it would refuse a snapshot here
-    settings = replace(quick, warmup=3, iterations=5, snapshot=True)
+    settings = replace(quick, warmup=3, iterations=5, snapshot_steps=1)
     capture_run(settings, tmp_path / "fp32", device=NotingDevice(diary))
     assert diary.shortened() == [
         "eval x2",  # once built, once more when it is placed
@@ -136,7 +136,7 @@ def test_a_refused_snapshot_costs_itself_alone(
 
     monkeypatch.setattr(run, "record_snapshot", refuse)
     monkeypatch.setattr(run, "check_settings", lambda settings: None)
-    recording = capture_run(replace(quick, snapshot=True), tmp_path / "fp32")
+    recording = capture_run(replace(quick, snapshot_steps=1), tmp_path / "fp32")
     assert sorted(path.name for path in recording.folder.iterdir()) == ["run.json", "trace.json.gz"]
     block = read_block(recording.folder / "trace.json.gz")
     assert block["missing"] == {"snapshot": "cudaMallocAsync does not yet support snapshot"}
@@ -156,14 +156,15 @@ def test_a_history_from_the_weights_on_places_the_model_anew(
 ) -> None:
     outputs: list[torch.Tensor] = []
 
-    def snapshot(make_forward: Callable[[], Any], device: object, path: Path, *, starts: str) -> None:
+    def snapshot(make_forward: Callable[[], Any], device: object, path: Path, *, starts: str, steps: int) -> None:
+        assert steps == 1
         assert starts == "weights"
         outputs.append(make_forward()())
 
     # No CPU path exists: the CUDA allocator alone records its history.
     monkeypatch.setattr(run, "record_snapshot", snapshot)
     monkeypatch.setattr(run, "check_settings", lambda settings: None)
-    settings = replace(quick, precision="bf16", snapshot=True, snapshot_weights=True)
+    settings = replace(quick, precision="bf16", snapshot_steps=1, snapshot_weights=True)
     capture_run(settings, tmp_path / "bf16")
     assert [output.dtype for output in outputs] == [torch.bfloat16]
 
@@ -295,7 +296,7 @@ def test_out_of_memory_is_a_sentence_and_a_hint(
     [
         {"precision": "tf32"},
         {"cuda_graph": True},
-        {"snapshot": True},
+        {"snapshot_steps": 1},
         {"snapshot_weights": True},
         {"cudnn_benchmark": True},
     ],
@@ -352,7 +353,7 @@ def test_every_error_of_ours_has_a_sentence() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_precisions_on_cuda(record: Record, quick: Settings, precision: Precision) -> None:
-    recording = record(replace(quick, device="cuda", precision=precision, snapshot=True))
+    recording = record(replace(quick, device="cuda", precision=precision, snapshot_steps=1))
     block = recording.block
     assert block.profile.kernel_count > 0
     assert block.precision_state.during.matmul_allow_tf32 is (precision == "tf32")

@@ -66,9 +66,17 @@ def test_the_summary_answers_what_was_measured_and_what_comes_next(recording: Re
     assert rows["Latency"] == "2.50 ms median, p90 12.3 ms, p99 12.3 ms (2.40 ms to 12.3 ms, n 100)"
     assert rows["Throughput"] == "25,600 samples/s"
     assert rows["Warm-up"].startswith("not judged after 2 iterations, ")
+    assert rows["Stability"].startswith("not judged (fewer than 8 samples); quartiles ")
+    assert " times a warm one" in rows["First call"]
     assert rows["Trace"].startswith("1 forward, ")
     assert rows["Next"] == f"analyze {recording.folder / 'trace.json.gz'}"
     assert str(recording.folder / "run.json") in text
+
+
+def test_the_warm_up_is_shown_as_a_curve_of_medians(recording: Recording) -> None:
+    warmup = replace(recording.block.warmup, medians_ns=tuple(range(9_000_000, 0, -1_000_000)))
+    text = describe(replace(recording, block=replace(recording.block, warmup=warmup)))
+    assert "medians of each 10 iterations: 9.00, 8.00, 7.00, 6.00, ..., 4.00, 3.00, 2.00, 1.00 ms" in text
 
 
 def test_what_makes_numbers_doubtful_is_said(recording: Recording) -> None:

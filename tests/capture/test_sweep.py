@@ -13,7 +13,7 @@ from capture.latency import Isolated, Measurement, Warmup, Window, summarize
 from capture.run import OnProgress
 from capture.settings import Settings
 from capture.summary import draw_sweep
-from capture.sweep import SweepRow, find_saturation, run_sweep
+from capture.sweep import Sweep, SweepRow, find_saturation, run_sweep
 
 US = 1000
 
@@ -114,3 +114,39 @@ def test_a_failure_of_the_first_batch_is_the_error(
     with pytest.raises(ValueError, match="odd"):
         run_sweep(replace(quick, batch_size=None), (1, 2), tmp_path / "fp32")
     assert not list(tmp_path.iterdir())
+
+
+def _measured(batch_size: int, samples: list[int]) -> SweepRow:
+    window = Window(tuple(samples), sum(samples))
+    latency = summarize(window, Isolated((1,), (1,)), batch_size, CpuDevice())
+    return SweepRow(batch_size, latency, True, (), None)
+
+
+def _sweep(*rows: SweepRow) -> Sweep:
+    return Sweep(Path("runs"), "fp32", rows, *find_saturation(rows))
+
+
+STEADY = [1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007]
+
+
+def test_stability_has_a_verdict_over_all_batches() -> None:
+    table, sentence = draw_sweep(_sweep(_measured(1, STEADY), _measured(2, STEADY)))
+    assert "Stable at every batch." in sentence
+    assert list(table.columns[-1].cells) == ["yes", "yes"]
+    drifting = [1000] * 4 + [1100] * 4
+    table, sentence = draw_sweep(_sweep(_measured(1, STEADY), _measured(2, drifting), _measured(4, drifting[::-1])))
+    assert "Not stable at batches 2, 4; most at batch 2: quartiles 9.5% of the median apart" in sentence
+    assert list(table.columns[-1].cells) == ["yes", "no", "no"]
+    few = _sweep(_measured(1, STEADY), _measured(2, STEADY[:4]))
+    assert "Too few samples to judge stability at batch 2." in draw_sweep(few)[1]
+
+
+def test_a_smaller_batch_within_spread_of_the_highest_throughput_is_named() -> None:
+    """Per sample 900 to 1300 ns at batch 1 and 800 to 1150 at batch 2: neither ranges nor ranks hold them apart."""
+    wide = [900, 1300, 1000, 1200, 1100, 950, 1250, 1150]
+    double = [1600, 2300, 2200, 2100, 2000, 1900, 2250, 1700]
+    assert (
+        "Throughput at batch 1 is within spread of that at batch 2"
+        in draw_sweep(_sweep(_measured(1, wide), _measured(2, double)))[1]
+    )
+    assert "within spread" not in draw_sweep(_sweep(_measured(1, wide), _measured(2, STEADY)))[1]

@@ -55,7 +55,7 @@ def test_what_belongs_to_inference_is_refused(
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
-    options = ["--model", TINY, "--batch-size", "2", "--warmup", "1", "--iterations", "2", "--device", "cpu"]
+    options = ["--model", TINY, "--batch-size", "2", "--warmup", "1", "--timed-steps", "2", "--device", "cpu"]
     out = str(tmp_path / "runs")
     result = CliRunner().invoke(cli.capture, [*options, "--train", "--loader", "0", "--out", out])
     assert result.exit_code == 0, result.output

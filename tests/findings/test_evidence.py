@@ -59,7 +59,24 @@ def test_launches_are_late_by_the_idle_time_that_they_end(tmp_path: Path) -> Non
     for at in range(0, 400, 100):
         builder.op("aten::mm", at, 95).run(GEMM, (at, 5), (at + 10, 10))
     finding = found(judged(builder, tmp_path))["launch-bound"]
-    assert finding.observed.endswith("4 launches come 67.5 µs late on average, for work that takes 10.0 µs.")
+    assert "4 launches come 67.5 µs late on average, for work that takes 10.0 µs." in finding.observed
+
+
+def test_launches_are_late_somewhere(tmp_path: Path) -> None:
+    """Gaps of 90 us before two products and one addition; 1.5 us of each stay, as between two kernels in a row."""
+    builder = TraceBuilder()
+    for at, op, kernel in (
+        (0, "aten::mm", GEMM),
+        (100, "aten::mm", GEMM),
+        (200, "aten::add", ADD),
+        (300, "aten::mm", GEMM),
+    ):
+        builder.op(op, at, 95).run(kernel, (at, 5), (at + 10, 10))
+    finding = found(judged(builder, tmp_path))["launch-bound"]
+    assert finding.observed.endswith("Most before aten::mm: 2 gaps, 177 µs.")
+    (table,) = finding.evidence
+    assert table.title == "Where the GPU waits for launches"
+    assert [row[:4] for row in table.rows] == [(GEMM, "aten::mm", 2, 177_000), (ADD, "aten::add", 1, 88_500)]
 
 
 @pytest.mark.parametrize(("second", "free"), [(64, "84.0 µs"), (76, None)])

@@ -86,7 +86,7 @@ def _count(events: list[dict[str, Any]], name: str) -> int:
 def list_jobs(group: str, device: str) -> list[Job]:
     """The recordings of one group; on the CPU with a model that takes milliseconds."""
     cuda = device == "cuda"
-    base = Settings(device="cuda", snapshot=True)
+    base = Settings(device="cuda", snapshot_steps=1)
     if not cuda:
         base = Settings(device="cpu", model=TINY_MODEL, warmup=2, iterations=3)
     large = replace(base, batch_size=64 if cuda else 2)
@@ -101,11 +101,11 @@ def list_jobs(group: str, device: str) -> list[Job]:
             Job("cpu_sleep", replace(small, model=f"{PLANTED}:cpu_sleep"), _sleep),
         ],
         "variants": [
-            Job("cuda_graph", replace(half, cuda_graph=True, snapshot=False), _graph, refused_on_cpu=True),
-            Job("weights", replace(half, snapshot=True, snapshot_weights=True), refused_on_cpu=True),
+            Job("cuda_graph", replace(half, cuda_graph=True, snapshot_steps=0), _graph, refused_on_cpu=True),
+            Job("weights", replace(half, snapshot_steps=1, snapshot_weights=True), refused_on_cpu=True),
             Job("amp", replace(half, amp=True)),
             Job("steps", replace(small, steps=3), _steps),
-            Job("stacks", replace(half, stacks=True, snapshot=False)),
+            Job("stacks", replace(half, stacks=True, snapshot_steps=0)),
         ],
         "compiled": [Job("compiled", replace(half, precision="fp16" if cuda else "fp32", compile=True), _compiled)],
     }

@@ -56,6 +56,9 @@ def test_a_faster_run_by_hand(tmp_path: Path) -> None:
     assert changes.row("gemm_work_time").change == -200 * US
     assert changes.row("launches").verdict == "equal"
     assert changes.row("memory_peak").verdict == "not-comparable"
+    assert changes.structure.ops_by == "device"
+    (around,) = changes.structure.host_ops  # 20 of each step are the op's on both sides
+    assert (around.name, around.a_ns, around.b_ns) == ("ProfilerStep*", 980 * US, 790 * US)
     (kernel,) = changes.structure.kernels
     assert (kernel.name, kernel.a_ns, kernel.b_ns, kernel.a_count) == (SGEMM, 410 * US, 210 * US, 1)
     text = render(compare(a, b), "terminal")
@@ -364,3 +367,16 @@ def test_a_hostile_report_is_refused_or_drawn(seed: int, tmp_path: Path) -> None
         except (NotAReportError, NotComparableError):
             outcomes["refused"] += 1
     assert min(outcomes.values()) > 10
+
+
+def test_ops_that_changed_on_the_host_are_listed_beside_a_gpu(tmp_path: Path) -> None:
+    """The same kernels, and one op whose host time goes from 20 to 70 us a step."""
+    slower = run([400, 410, 420])
+    for event in slower.rows:
+        if event.get("name") == "aten::mm":
+            event["dur"] = 70 * US
+    made = compare(subject(run([400, 410, 420]), tmp_path / "a.json"), subject(slower, tmp_path / "b.json"))
+    changed = {op.name: op.change_ns for op in made.changes.structure.host_ops}
+    assert changed == {"aten::mm": 50 * US, "ProfilerStep*": -50 * US}
+    assert not made.changes.structure.ops
+    assert "Ops by change of host self time per step" in render(made, "md")

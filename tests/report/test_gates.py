@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from analyze.compare import Comparable, compare
-from analyze.compare.comparable import Judged
+from analyze.compare.comparable import Judged, Work
 from analyze.compare.gates import GateResult, judge_gate, parse_gate
 from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
@@ -19,7 +19,7 @@ from analyze.report.headline_metrics import METRICS
 from analyze.report.report import Metric
 from analyze.trace import Trace
 from tests.golden import SAMPLES, golden_report
-from tests.report.runs import US, report, run, subject
+from tests.report.runs import SGEMM, US, report, run, subject
 from tests.report.test_reports import NASTY
 
 
@@ -53,6 +53,43 @@ def said(expression: str, this: Comparable, before: Comparable | None = None) ->
 )
 def test_limits(expression: str, line: str, this: Comparable) -> None:
     assert said(expression, this) == line
+
+
+@pytest.mark.parametrize(
+    ("expression", "line"),
+    [
+        # Three kernels of one name: 400 + 410 + 420 us, all of the activity time; one op of 20 us each.
+        (f"kernel:{SGEMM} sum > 1229 us", f"✗ kernel:{SGEMM} sum 1230 us > 1229 us"),
+        (f"kernel:{SGEMM} sum > 1230 us", f"✓ kernel:{SGEMM} sum 1230 us <= 1230 us"),
+        ("kernel:ampere*tn share >= 100%", "✗ kernel:ampere*tn share 100% >= 100%"),
+        (f"kernel:{SGEMM} count > 3", f"✓ kernel:{SGEMM} count 3 <= 3"),
+        ("category:gemm share < 40%", "✓ category:gemm share 100% >= 40%"),
+        ("category:gemm sum>1ms", "✗ category:gemm sum 1.23 ms > 1ms"),
+        ("op:aten::mm sum > 1 ms", "✗ op:aten::mm sum 1.23 ms > 1 ms"),  # on the device, since there is one
+        ("kernel:*nchwToNhwc* count > 0", "✓ kernel:*nchwToNhwc* count 0 <= 0"),
+        (
+            "kernel:ampere_sgemm_128x64_nn sum > 5 ms",
+            "✗ kernel:ampere_sgemm_128x64_nn sum > 5 ms could not be judged: no kernel of this name ran; did you mean "
+            f"{SGEMM!r}?",
+        ),
+        ("category:moe sum > 5 ms", "✗ category:moe sum > 5 ms could not be judged: no category of this name ran"),
+    ],
+)
+def test_limits_on_kernels_categories_and_ops(expression: str, line: str, this: Comparable) -> None:
+    assert said(expression, this) == line
+
+
+def test_names_of_kernels_hold_anything(this: Comparable) -> None:
+    name = "void f<int, (a > 3)>(float*) [clone]"
+    odd = replace(this, activity_times=(Work(2, 5000, name=name), Work(1, 5000, name="other")))
+    assert said(f"kernel:{name} sum > 4 us", odd) == f"✗ kernel:{name} sum 5 us > 4 us"
+    assert said("kernel:void f<*> 3)>*[clone] share < 60%", odd) == "✗ kernel:void f<*> 3)>*[clone] share 50% < 60%"
+
+
+def test_a_file_without_a_device_has_no_kernel(this: Comparable) -> None:
+    bare = replace(this, activity_times=(), devices=(), categories=())
+    assert said("kernel:* count > 0", bare).endswith("could not be judged: the file holds no device activity")
+    assert said("op:aten::mm sum > 1 us", bare).startswith("✗ op:aten::mm sum ")  # on the host
 
 
 def test_a_limit_is_seen_on_its_side(this: Comparable) -> None:
@@ -199,3 +236,25 @@ def test_without_a_device_nothing_passes_in_silence(tmp_path: Path) -> None:
     judged = judged_report(build_report(Trace.load(path)), None, (parse_gate("idle_share > 10%"),), top=10)
     assert judged.failed
     assert judged.gates[0].outcome == "not-judged"
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("idle_share > 10", "compares a share, which is 1 at most, with 10"),
+        ("category:gemm share < 40", "Write 'category:gemm share < 40%'"),
+        ("idle_share > 1.01", "Write 'idle_share > 1.01%'"),
+        ("category:gem share < 40%", "Did you mean 'gemm'?"),
+        ("kernel:x sum > 5", "takes: ns, us"),
+        ("kernel:x sum +5%", "cannot be read"),
+        ("kernel:x median > 5 ms", "cannot be read"),
+    ],
+)
+def test_gates_that_would_say_something_else_are_refused(expression: str, words: str) -> None:
+    with pytest.raises(GateError) as caught:
+        parse_gate(expression)
+    assert words in str(caught.value)
+
+
+def test_a_share_of_one_needs_no_percent(this: Comparable) -> None:
+    assert said("idle_share >= 1", this) == "✓ idle_share 0.492 < 1"

@@ -17,7 +17,7 @@ from analyze.compare import comparable_of, compare, line_up, read_comparable
 from analyze.compare.gates import parse_gate
 from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
-from analyze.compare.redacted import redacted_subject
+from analyze.compare.redacted import redacted_comparable
 from analyze.report import build_report, render
 from analyze.report.brief import brief
 from analyze.report.redact import Redaction, redacted
@@ -207,9 +207,9 @@ def test_no_secret_of_a_stored_report_is_in_any_output(secret: str, names: bool,
     subject = read_comparable(stored)
     assert subject is not None
     assert MARK in str(msgspec.to_builtins(subject)).lower()
-    safe = redacted_subject(subject, Redaction(names=names))
+    safe = redacted_comparable(subject, Redaction(names=names))
     assert MARK not in str(msgspec.to_builtins(safe)).lower()
-    fresh = redacted_subject(comparable_of(report), Redaction(names=names))
+    fresh = redacted_comparable(comparable_of(report), Redaction(names=names))
     safe = replace(safe, definitions=fresh.definitions)  # with another definition they cannot be compared
     check(outputs(compare(safe, fresh)), secret)
     check(outputs(line_up([safe, fresh, fresh], ["a", "b", "c"])), secret)

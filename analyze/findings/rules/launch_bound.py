@@ -6,6 +6,7 @@ from analyze.findings.eager import launch_change
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule
 from analyze.findings.states import window_states
+from analyze.findings.words import culprit
 from analyze.units import duration, percent, plural
 
 
@@ -20,8 +21,15 @@ def finding(case: Case, cost: Cost) -> Finding:
         f"{plural(launches.calls, 'launch comes', 'launches come')} {duration(late_ns)} late on average, for work that "
         f"takes {duration(case.device.activity_sum_ns // max(case.device.activities, 1))}."
     )
+    places = case.measures.savings.places(*RULE.costs)
+    if places:
+        worst = places[0]
+        place = culprit(worst.where or worst.name)
+        observed += f" Most before {place}: {plural(worst.count, 'gap')}, {duration(worst.time_ns)}."
     title = f"CPU launch overhead: {plural(launches.calls, 'launch', 'launches')}"
-    return case.finding(RULE, cost, title, observed, change=launch_change(RULE.fix, cost.scenario.dispatch))
+    evidence = case.places(places, "Where the GPU waits for launches")
+    change = launch_change(RULE.fix, cost.scenario.dispatch)
+    return case.finding(RULE, cost, title, observed, change=change, evidence=evidence)
 
 
 RULE = Rule(

@@ -15,7 +15,7 @@ from analyze.metrics.foundations import ATTRIBUTION, DELAYS, HOST
 from analyze.metrics.precision import ABILITIES, GPU
 from analyze.metrics.question import Answers, Question
 from analyze.metrics.whatif import attention, collective_changes, copy_changes, device_changes, host_changes
-from analyze.metrics.whatif.scenario import Builder, Scenario, WhatIfInputs
+from analyze.metrics.whatif.scenario import Builder, Place, Scenario, WhatIfInputs, places
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
 from analyze.timeline.intervals import Int64
 from analyze.timeline.schedule import Bool
@@ -164,23 +164,38 @@ class Savings:
         if self._inputs is None or self._line is None:
             return ()
         mine = np.flatnonzero(self._mine)
-        before, after = self._recorded, self._replay.run(self._joined(names))
-        idle = []
-        for run in (before, after):
-            start, reach = run.start_ns[mine], np.maximum.accumulate(run.end_ns[mine])
-            idle.append(np.maximum(start - np.concatenate((start[:1], reach[:-1])), 0))
-        saved = idle[0] - idle[1]
+        before = self._recorded
+        idle, saved = self._shortened(names)
         most = [i for i in np.argsort(-saved, kind="stable")[:_GAPS_TOLD].tolist() if saved[i] > 0]
         names_of = self._inputs.schedule.activities["name"].cast(pl.String)
         return tuple(
             ShrunkGap(
-                int(before.start_ns[mine[i]] - idle[0][i]),
-                int(idle[0][i]),
+                int(before.start_ns[mine[i]] - idle[i]),
+                int(idle[i]),
                 int(saved[i]),
                 names_of[int(mine[i])] or "",
             )
             for i in most
         )
+
+    def places(self, *names: str) -> tuple[Place, ...]:
+        """What the gaps stand before that a removal shortens: activity and op, with what each is shortened by."""
+        if self._inputs is None or self._line is None:
+            return ()
+        mine = np.flatnonzero(self._mine)
+        idle, saved = self._shortened(names)
+        found = pl.DataFrame({"at": mine, "time_ns": saved, "start_ns": self._recorded.start_ns[mine] - idle})
+        named = self._inputs.rows.select(pl.col("at").cast(pl.Int64), "name", where="op")
+        return places(found.filter(pl.col("time_ns") > 0).join(named, on="at"))
+
+    def _shortened(self, names: tuple[str, ...]) -> tuple[Int64, Int64]:
+        """The idle time before each activity of the window as recorded, and what a removal takes off it."""
+        mine = np.flatnonzero(self._mine)
+        idle = []
+        for run in (self._recorded, self._replay.run(self._joined(names))):
+            start, reach = run.start_ns[mine], np.maximum.accumulate(run.end_ns[mine])
+            idle.append(np.maximum(start - np.concatenate((start[:1], reach[:-1])), 0))
+        return idle[0], idle[0] - idle[1]
 
 
 def _removed(amounts: Int64, shorter: dict[int, int]) -> int:
