@@ -106,3 +106,15 @@ def test_frames_of_lists_state_their_types() -> None:
             )
             if of_list and not of_series:
                 assert stated & {keyword.arg for keyword in node.keywords}, f"{path}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("package", ["analyze", "capture"])
+def test_no_class_name_is_defined_twice(package: str) -> None:
+    names = [
+        node.name
+        for path in MODULES
+        if path.relative_to(ROOT).parts[0] == package
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

@@ -14,7 +14,7 @@ from analyze.notices import Notice
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class FigureSpread:
     """The steps of one side.
 
     Attributes:
@@ -29,7 +29,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """One figure of both sides.
 
     Attributes:
@@ -55,12 +55,12 @@ class Change:
     change: float | int | None
     ratio: float | None
     verdict: Verdict
-    a_steps: Spread | None
-    b_steps: Spread | None
+    a_steps: FigureSpread | None
+    b_steps: FigureSpread | None
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FigureGroup:
     """The changes of one question.
 
     Attributes:
@@ -71,7 +71,7 @@ class Group:
 
     id: str
     title: str
-    rows: tuple[Change, ...]
+    rows: tuple[FigureChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +123,15 @@ class Changes:
     per_step: bool
     same_file: bool
     equal: bool
-    groups: tuple[Group, ...]
+    groups: tuple[FigureGroup, ...]
     structure: Structure
     notices: tuple[Notice, ...]
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> FigureGroup:
         """A group by its id."""
         return next(group for group in self.groups if group.id == name)
 
-    def row(self, name: str) -> Change | None:
+    def row(self, name: str) -> FigureChange | None:
         """The change of a figure by its id."""
         return next((row for group in self.groups for row in group.rows if row.id == name), None)
 
@@ -181,20 +181,20 @@ def side(subject: Comparable, label: str) -> Side:
     )
 
 
-def _group(a: Figures, b: Figures) -> Group:
+def _group(a: Figures, b: Figures) -> FigureGroup:
     """The changes of two lists of figures: in the order of the first, then what only the second has."""
     left, right = {f.id: f for f in a.rows}, {f.id: f for f in b.rows}
     names = dict.fromkeys((*left, *right))
     nothing = None if not left or not right else 0  # work that a side does not have took no time, if work was recorded
-    return Group(a.id, a.title, tuple(_change(left.get(n), right.get(n), nothing) for n in names))
+    return FigureGroup(a.id, a.title, tuple(_change(left.get(n), right.get(n), nothing) for n in names))
 
 
-def _change(a: Figure | None, b: Figure | None, nothing: int | None) -> Change:
+def _change(a: Figure | None, b: Figure | None, nothing: int | None) -> FigureChange:
     one = a or b
     assert one is not None
     x, y = (figure.value if figure else nothing for figure in (a, b))
     steps = _steps(a, b), _steps(b, a)
-    return Change(
+    return FigureChange(
         id=one.id,
         label=one.label,
         unit=one.unit,
@@ -213,5 +213,5 @@ def _steps(mine: Figure | None, other: Figure | None) -> tuple[float, ...]:
     return mine.steps if mine else (0,) * len(other.steps if other else ())
 
 
-def _spread(steps: Sequence[float]) -> Spread | None:
-    return Spread(len(steps), min(steps), max(steps)) if steps else None
+def _spread(steps: Sequence[float]) -> FigureSpread | None:
+    return FigureSpread(len(steps), min(steps), max(steps)) if steps else None

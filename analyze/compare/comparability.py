@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from analyze.compare.comparable import Comparable, Recording
+from analyze.compare.comparable import Comparable, RecordedRun
 from analyze.errors import NotComparableError
 from analyze.notices import Notice
 from analyze.report.text import shorten
@@ -86,7 +86,7 @@ def _outside(subjects: Sequence[Comparable], labels: Sequence[str]) -> Iterator[
             yield Notice("work-outside-steps", text + "the window, its shares, and the times of ops per step.", 1)
 
 
-def _recorded(read: Callable[[Recording], str]) -> Callable[[Comparable], str]:
+def _recorded(read: Callable[[RecordedRun], str]) -> Callable[[Comparable], str]:
     return lambda subject: read(subject.trace.recorded) if subject.trace.recorded else ""
 
 

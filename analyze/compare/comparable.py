@@ -24,7 +24,7 @@ _LARGEST = 2**53  # beyond it readers of JSON lose digits: 104 days in nanosecon
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedRun:
     """What `capture` noted; empty or None in other files."""
 
     model: str = ""
@@ -41,7 +41,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceInfo:
     """What was measured, as in `TraceInfo`."""
 
     name: str
@@ -52,7 +52,7 @@ class Source:
     rank: int | None = None
     world_size: int | None = None
     selection: str = ""
-    recorded: Recording | None = None
+    recorded: RecordedRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class StepTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkTime:
     """Activities of one name or of one category: all, and of them those launched in steps."""
 
     count: int
@@ -123,7 +123,7 @@ class OpRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class RooflineRates:
     """The rates of a report."""
 
     rates: tuple[OpRate, ...] = ()
@@ -166,18 +166,18 @@ class Comparable:
 
     schema_version: str
     tool: dict[str, str]
-    trace: Source
+    trace: SourceInfo
     definitions: dict[str, int | float]
     verdict: Judged
     metrics: dict[str, Metric]
     devices: tuple[Ledger, ...] = ()
     steps: tuple[StepTime, ...] = ()
     step_ledgers: tuple[StepLedger, ...] = ()
-    categories: tuple[Work, ...] = ()
-    activity_times: tuple[Work, ...] = ()
+    categories: tuple[WorkTime, ...] = ()
+    activity_times: tuple[WorkTime, ...] = ()
     ops: Ops = Ops()
     precision: Precision = Precision()
-    roofline: Rates = Rates()
+    roofline: RooflineRates = RooflineRates()
     memory: MemoryPeaks = MemoryPeaks()
     findings: tuple[Judged, ...] = ()
     checks_passed: tuple[str, ...] = ()

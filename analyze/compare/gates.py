@@ -64,7 +64,7 @@ class NotAsked(Protocol):
     def reason(self) -> str: ...  # noqa: D102
 
 
-class Run(Protocol):
+class Judgeable(Protocol):
     """What gates judge: the report on a trace, or on a job of many ranks."""
 
     @property
@@ -213,7 +213,9 @@ def _check_unit(gate: Gate, metric: HeadlineMetric) -> None:
         )
 
 
-def judge_gate(gate: Gate, this: Run, before: Comparable | None, comparison: Comparison | None = None) -> GateResult:
+def judge_gate(
+    gate: Gate, this: Judgeable, before: Comparable | None, comparison: Comparison | None = None
+) -> GateResult:
     """Whether a report passes a gate.
 
     Args:
@@ -239,7 +241,7 @@ def judge_gate(gate: Gate, this: Run, before: Comparable | None, comparison: Com
     return GateResult(gate.expression, outcome, text)
 
 
-def _judge_limit(gate: Gate, this: Run) -> tuple[Outcome, str]:
+def _judge_limit(gate: Gate, this: Judgeable) -> tuple[Outcome, str]:
     value, why = this.amount(gate.wanted) if gate.wanted else (this.metric(gate.subject), "it was not measured")
     size = _SIZES[gate.measured_in][gate.unit]
     if value is None:
@@ -300,7 +302,7 @@ def _from_to(unit: str, a: float, b: float) -> str:
     return f"{first} to {second}"
 
 
-def _judge_finding(gate: Gate, this: Run) -> tuple[Outcome, str]:
+def _judge_finding(gate: Gate, this: Judgeable) -> tuple[Outcome, str]:
     unmeasured = {check.id: check.reason for check in this.checks_not_measured}
     if gate.subject in SEVERITIES:
         wanted = SEVERITIES[SEVERITIES.index(gate.subject) :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.blocks import Block, Column, Kind, Stat, Table
-from analyze.compare.changes import Change, Changes, Spread
+from analyze.compare.changes import Changes, FigureChange, FigureSpread
 from analyze.compare.figures import LATENCY
 from analyze.compare.judge import RANGE_STEPS, VERDICTS, Verdict
 from analyze.compare.wording import change_text, ratio_text, side_by_side
@@ -16,13 +16,13 @@ JUDGED: tuple[Verdict, ...] = ("better", "worse", "equal")
 _WORDS: dict[Verdict, str] = {**VERDICTS, "within-spread": "within spread", "no-spread": "no spread, so not judged"}
 
 
-def latency_row(changes: Changes) -> Change | None:
+def latency_row(changes: Changes) -> FigureChange | None:
     """The latencies of both sides, None where one of them has none."""
     row = changes.row(MAIN)
     return row if row is not None and row.verdict != "not-comparable" else None
 
 
-def latency_sentences(row: Change) -> Iterator[str]:
+def latency_sentences(row: FigureChange) -> Iterator[str]:
     """The latencies with their spread; a ratio only where they differ by more than they spread."""
     a, b = _figures(row)
     what = f"Latency without the profiler ({row.label[0].lower()}{row.label[1:].replace(' (median)', ', median')})"
@@ -34,7 +34,7 @@ def latency_sentences(row: Change) -> Iterator[str]:
         yield f"Baseline: {_range(row.a_steps)}; this: {_range(row.b_steps)}."
 
 
-def _range(spread: Spread) -> str:
+def _range(spread: FigureSpread) -> str:
     if spread.n == 1:
         return f"{duration(int(spread.low))}, 1 sample"
     return f"{duration(int(spread.low))} to {duration(int(spread.high))}, {plural(spread.n, 'sample')}"
@@ -63,14 +63,14 @@ def latency_blocks(changes: Changes) -> Iterator[Block]:
         yield Stat("Samples", f"baseline {_range(row.a_steps)}; this {_range(row.b_steps)}", brief=False)
 
 
-def _figures(row: Change) -> list[str | None]:
+def _figures(row: FigureChange) -> list[str | None]:
     """Both sides; times each in their own unit, as one may be a hundred times the other."""
     if row.unit == "ns":
         return [None if value is None else duration(int(value)) for value in (row.a, row.b)]
     return side_by_side(row.unit, (row.a, row.b))
 
 
-def _change(row: Change) -> str | None:
+def _change(row: FigureChange) -> str | None:
     return change_text(row.unit, row.a, row.b) if row.verdict in JUDGED else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analyze.blocks import Page, Section, Table
-from analyze.compare.changes import Change, Changes, Side, Spread, find_changes
+from analyze.compare.changes import Changes, FigureChange, FigureSpread, Side, find_changes
 from analyze.compare.comparable import Comparable, comparable_of
 from analyze.compare.judge import RANGE_STEPS, RANK_LEVEL, RANK_STEPS, VERDICTS
 from analyze.compare.latency import MAIN as LATENCY_MAIN
@@ -152,13 +152,13 @@ def sentences(changes: Changes) -> Iterator[str]:
         yield f"Largest change {basis(changes)}: {most.label}, {a} to {b}, {VERDICTS[most.verdict]}."
 
 
-def _main(changes: Changes) -> Change | None:
+def _main(changes: Changes) -> FigureChange | None:
     """The row that the headline is about: the step, else the window."""
     rows = (changes.row("step_time"), changes.row("window_time"))
     return next((row for row in rows if row and row.verdict != "not-comparable"), None)
 
 
-def _headline(changes: Changes, main: Change | None) -> str:
+def _headline(changes: Changes, main: FigureChange | None) -> str:
     if changes.equal:
         return "No difference"
     if main is None:
@@ -168,7 +168,7 @@ def _headline(changes: Changes, main: Change | None) -> str:
     return _HEADLINES.get(main.verdict, "Not judged")
 
 
-def _verdict(main: Change) -> str:
+def _verdict(main: FigureChange) -> str:
     if main.verdict != "no-spread":
         return VERDICTS[main.verdict]
     counts = [steps.n if steps else 0 for steps in (main.a_steps, main.b_steps)]
@@ -177,11 +177,11 @@ def _verdict(main: Change) -> str:
     return f"{plural(min(counts), 'step')}, no spread, so not judged"
 
 
-def _subject(main: Change, changes: Changes) -> str:
+def _subject(main: FigureChange, changes: Changes) -> str:
     return "The window" if main.id == "window_time" else "Step time (median)" if changes.a.steps > 1 else "Step time"
 
 
-def _spread(steps: Spread) -> str:
+def _spread(steps: FigureSpread) -> str:
     if steps.n == 1:
         return f"{duration(int(steps.low))}, 1 step"
     return f"{duration(int(steps.low))} to {duration(int(steps.high))}, {plural(steps.n, 'step')}"

@@ -6,7 +6,7 @@ import re
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from analyze.compare.comparable import Comparable, Judged, MemoryPeak, OpRate, Recording, Source
+from analyze.compare.comparable import Comparable, Judged, MemoryPeak, OpRate, RecordedRun, SourceInfo
 from analyze.findings import RULES, STATES
 from analyze.kernels.categories import NAMES
 from analyze.metrics.step_ledgers import Ledger, StepLedger
@@ -96,7 +96,7 @@ def _category(category: str, redaction: Redaction) -> str:
     return redaction.word(category, NAMES, "other")
 
 
-def _source(source: Source, redaction: Redaction) -> Source:
+def _source(source: SourceInfo, redaction: Redaction) -> SourceInfo:
     selection = source.selection
     return replace(
         source,
@@ -112,7 +112,7 @@ def _source(source: Source, redaction: Redaction) -> Source:
     )
 
 
-def _recorded(recorded: Recording, redaction: Redaction) -> Recording:
+def _recorded(recorded: RecordedRun, redaction: Redaction) -> RecordedRun:
     precision = redaction.word(recorded.precision, _PRECISIONS)
     unit = redaction.word(recorded.unit, ("forward", "step"))
     return replace(recorded, model="", precision=precision, torch=redaction.version(recorded.torch), unit=unit)

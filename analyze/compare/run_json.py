@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from analyze.compare.comparable import Comparable, Judged, Recording, Source, read_comparable
+from analyze.compare.comparable import Comparable, Judged, RecordedRun, SourceInfo, read_comparable
 from analyze.report.about import SCHEMA_VERSION, TOOL
 from analyze.report.stored import Stored, read_stored
 from analyze.trace.recorded import Recorded, read_recorded
@@ -53,7 +53,7 @@ def _comparable(stored: Stored, name: str) -> Comparable:
     return Comparable(
         schema_version=SCHEMA_VERSION,
         tool={"name": TOOL},
-        trace=Source(
+        trace=SourceInfo(
             name=name,
             sha256=hashlib.sha256(stored.data).hexdigest(),
             device_names=(gpu,) if isinstance(gpu, str) else (),
@@ -65,5 +65,5 @@ def _comparable(stored: Stored, name: str) -> Comparable:
     )
 
 
-def _recording(found: Recorded) -> Recording:
-    return Recording(**{field.name: getattr(found, field.name) for field in fields(Recording)})
+def _recording(found: Recorded) -> RecordedRun:
+    return RecordedRun(**{field.name: getattr(found, field.name) for field in fields(RecordedRun)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyze.compare.changes import Group, Side
+from analyze.compare.changes import FigureGroup, Side
 from analyze.compare.content_changes import Structure
 from analyze.compare.gates import GateResult
 from analyze.compare.lineup import Row
@@ -25,7 +25,7 @@ _PAIR: dict[str, Any] = {
     "per_step": bool,
     "same_file": bool,
     "equal": bool,
-    "groups": list[Group],
+    "groups": list[FigureGroup],
     "structure": Structure,
     "verdict": dict[str, str],
 }

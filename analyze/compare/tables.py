@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
-from analyze.compare.changes import Change, Changes
+from analyze.compare.changes import Changes, FigureChange
 from analyze.compare.content_changes import FindingChanges, PrecisionChange, Structure, TimeChange
 from analyze.compare.judge import RANGE_STEPS, VERDICTS
 from analyze.compare.latency import latency_blocks
@@ -50,7 +50,7 @@ def _time(changes: Changes) -> Iterator[Block]:
         yield replace(_rows(f"Time {basis(changes)}", rows, len(rows)), note=_NOTE)
 
 
-def _large_states(changes: Changes) -> list[Change]:
+def _large_states(changes: Changes) -> list[FigureChange]:
     """The states that have some part of the window on either side."""
     shares = changes.group("state-shares").rows
     states = changes.group("states").rows
@@ -74,7 +74,7 @@ def _work(changes: Changes) -> Iterator[Block]:
         yield _rows("Work by category, share of activity time", _by_change(changes.group("category-shares").rows), 0)
 
 
-def _by_change(rows: Sequence[Change]) -> list[Change]:
+def _by_change(rows: Sequence[FigureChange]) -> list[FigureChange]:
     return sorted(rows, key=lambda row: -abs(row.change or 0))
 
 
@@ -106,7 +106,7 @@ def _precision(changes: Changes) -> Iterator[Block]:
         )  # fmt: skip
 
 
-def _share_lines(rows: Sequence[Change]) -> list[str]:
+def _share_lines(rows: Sequence[FigureChange]) -> list[str]:
     """Per category, the precisions whose share of its time changed, largest change first."""
     found: dict[str, list[str]] = {}
     for row in _by_change(rows):
@@ -198,7 +198,7 @@ def _findings(found: FindingChanges) -> Iterator[Block]:
         yield Stat("Findings", "; ".join(named))
 
 
-def _rows(title: str, rows: Iterable[Change], brief: int) -> Table:
+def _rows(title: str, rows: Iterable[FigureChange], brief: int) -> Table:
     return Table(
         title=title,
         columns=(

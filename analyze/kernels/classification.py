@@ -11,7 +11,7 @@ import polars as pl
 from analyze.kernels.fusion import does_several
 from analyze.kernels.names import KernelName, parse
 from analyze.kernels.precision import precision_of, uses_matrix_unit
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 from analyze.kernels.rules import RULES
 from analyze.kernels.table import RuleTable
 
@@ -65,7 +65,7 @@ def classify_name(name: str) -> KernelKind:
     return kind_of(kernel, TABLE.match(kernel))
 
 
-def kind_of(kernel: KernelName, rule: Rule | None) -> KernelKind:
+def kind_of(kernel: KernelName, rule: NameRule | None) -> KernelKind:
     """Complete what the rule says with the markers in the name."""
     if rule is None:
         return UNRECOGNISED

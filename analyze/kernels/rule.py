@@ -14,7 +14,7 @@ SCOPES: tuple[Scope, ...] = ("name", "words", "text", "all_words")
 
 
 @dataclass(frozen=True)
-class Rule:
+class NameRule:
     """What a kernel whose name matches a pattern computes.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 from analyze.kernels.rules_attention import ATTENTION_RULES
 from analyze.kernels.rules_framework import (
     COPY_RULES,
@@ -19,7 +19,7 @@ from analyze.kernels.rules_pointwise import POINTWISE_RULES, ROPE_RULES
 from analyze.kernels.rules_transfer import COMMUNICATION_RULES, MEMORY_RULES
 from analyze.kernels.rules_triton import TRITON_RULES
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NameRule, ...] = (
     MEMORY_RULES
     + TRITON_RULES
     + COMMUNICATION_RULES

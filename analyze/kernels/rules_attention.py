@@ -6,10 +6,10 @@ and anchor on `flash_fwd`, `flash::` and the like: `flashinfer` alone also hosts
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-HELPER_RULES: tuple[Rule, ...] = (
-    Rule(
+HELPER_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "attention",
         "flash_attention_helper",
         r"flash\w*(bwd|fwd|splitkv|attn)\w*(preprocess|postprocess|combine|convert_?dq|dot_do_o|metadata)|"
@@ -23,7 +23,7 @@ HELPER_RULES: tuple[Rule, ...] = (
         scope="text",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "attention",
         "attention_reduction",
         r"(paged_attention|attn|attention|mla|mha|fmha|pa|sdpa|flash|decode_att)_(\w+_)?(reduce|merge|"
@@ -42,7 +42,7 @@ HELPER_RULES: tuple[Rule, ...] = (
         scope="words",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "attention",
         "plan",
         r"(attn|attention|mla|flash|fmha|mha)_(\w+_)?(plan|metadata|schedule|tile_count)(_|$)",
@@ -52,9 +52,9 @@ HELPER_RULES: tuple[Rule, ...] = (
     ),
 )
 
-FUSED_RULES: tuple[Rule, ...] = (
+FUSED_RULES: tuple[NameRule, ...] = (
     # The 16 bits in these names are bf16 as often as fp16.
-    Rule(
+    NameRule(
         "attention",
         "cudnn_sdpa",
         r"^cudnn_generated_\w*sdpa_\w*f16",
@@ -63,7 +63,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "flash_attention",
         r"\bflash::|flash_(fwd|bwd)|flash_?attn|flash_?attention|flash_?mla|compute_attn_ws|"
@@ -78,7 +78,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "memory_efficient",
         r"fmha_cutlass[fb]_f32_\w*sm(50|70|75)|fmha_cutlass[fb]_\w*sm50|"
@@ -91,7 +91,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="no",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "fmha",
         r"fmha|attention_?kernel_batched_impl|mem_?eff_?attention|attentionkernel<",
@@ -105,7 +105,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "sdpa",
         r"(^|_)sdpa?(_|$)",
@@ -117,7 +117,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "aotriton",
         r"^_*(attn_(fwd|bwd)|bwd_kernel_(dk|dq|fuse))",
@@ -125,7 +125,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "sage_attention",
         r"sage_?(attn|attention|fwd)",
@@ -134,7 +134,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "sage_attention",
         r"(^|_)qk_int\d?\w*_(sv|pv)_f",
@@ -142,7 +142,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "flashinfer_decode",
         r"(batch|single)_decode_with(_\w+)?_kv_cache",
@@ -151,7 +151,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="no",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "flashinfer",
         r"(batch|single)_(prefill|decode)_with(_\w+)?_kv_cache|batch_mla|pod_with_kv_cache|"
@@ -161,7 +161,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "indexer_logits",
         r"mqa_logits",
@@ -170,7 +170,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "mla",
         r"(^|_|::)(mla|mqa|gqa|pa)_(a\d+w\d+|bf16|fp16|fp8|f16|decode|prefill|fwd|bwd|logits|stage\d|"
@@ -185,7 +185,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "mfma_paged",
         r"attention\w*mfma",
@@ -193,7 +193,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "natten",
         r"natten|(^|_)na[123]d_(fwd|bwd|forward|backward)|neighborhood_attention",
@@ -202,7 +202,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="unknown",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "deformable",
         r"ms_deform(able)?_(attn|attention|im2col|col2im)|deformable_(col2im|im2col)_gpu_kernel_shm",
@@ -211,7 +211,7 @@ FUSED_RULES: tuple[Rule, ...] = (
         tensor_core="no",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "attention",
         r"^(?!.*(masks?(_|$)|residual|transpose|add_\w*bias))(.*_)?"
@@ -235,8 +235,8 @@ FUSED_RULES: tuple[Rule, ...] = (
     ),
 )
 
-SCAN_RULES: tuple[Rule, ...] = (
-    Rule(
+SCAN_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "attention",
         "state_space",
         r"selective_(scan|state)|(^|_)ssd?_(scan|chunk|state|fwd|bwd)|mamba|"
@@ -250,7 +250,7 @@ SCAN_RULES: tuple[Rule, ...] = (
         tensor_core="unknown",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "attention",
         "linear_attention",
         r"delta_rule|(^|_)(kda|gdn|gla|ssu|wkv)(_|$)|"
@@ -273,4 +273,4 @@ SCAN_RULES: tuple[Rule, ...] = (
     ),
 )
 
-ATTENTION_RULES: tuple[Rule, ...] = HELPER_RULES + FUSED_RULES + SCAN_RULES
+ATTENTION_RULES: tuple[NameRule, ...] = HELPER_RULES + FUSED_RULES + SCAN_RULES

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-NAMED_RULES: tuple[Rule, ...] = (
-    Rule(
+NAMED_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "sampling_other",
         "sampling",
         r"(^|::)sampling::(?!\w*topk(?!topp))",
         ("void flashinfer::sampling::OnlineSoftmaxMapKernel<128, float>",),
     ),
-    Rule(
+    NameRule(
         "other",
         "hyper_connections",
         r"^_?mhc_",
         ("_mhc_sinkhorn_fwd_fused",),
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "kv_cache",
         r"(^|_)(reshape_and_cache|write_packed_qkv|(con)?cat_and_cache|append_paged_kv|kv_cache_(store|"
@@ -31,13 +31,13 @@ NAMED_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "layout",
         r"::(transpose|copy|permute|clone|cast|pad)(_?kernel)?$",
         ("void fused_gemm::utils::transpose<512, 128>",),
     ),
-    Rule(
+    NameRule(
         "other",
         "tensor_maps",
         r"tensor_?maps?(_|$)",
@@ -46,8 +46,8 @@ NAMED_RULES: tuple[Rule, ...] = (
     ),
 )
 
-RANDOM_RULES: tuple[Rule, ...] = (
-    Rule(
+RANDOM_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "rng",
         "dropout",
         r"dropout",
@@ -60,7 +60,7 @@ RANDOM_RULES: tuple[Rule, ...] = (
         ),
         fused=True,
     ),
-    Rule(
+    NameRule(
         "sampling_other",
         "sampling",
         r"top_?k?_?top_?p|top_?p_|min_?p_|sampl(e|ing)_(from|kernel|top|probs?|logits)|"
@@ -75,7 +75,7 @@ RANDOM_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "rng",
         "distribution",
         r"distribution_(elementwise|nullary|binary|unary)|"
@@ -91,8 +91,8 @@ RANDOM_RULES: tuple[Rule, ...] = (
     ),
 )
 
-COPY_RULES: tuple[Rule, ...] = (
-    Rule(
+COPY_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "copy_layout",
         "cat",
         r"cat_?array_?batched|"
@@ -103,7 +103,7 @@ COPY_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "copy",
         r"direct_copy_kernel|copy_device_to_device|float\w*_copy_kernel|copyfunctor|copy_kernel_cuda|"
@@ -121,7 +121,7 @@ COPY_RULES: tuple[Rule, ...] = (
         ),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "layout",
         r"(^|_)(transpose\w*|permute\w*|permutation|contiguous|pad(ding)?\d?d?|(reflection|replication|"
@@ -139,8 +139,8 @@ COPY_RULES: tuple[Rule, ...] = (
     ),
 )
 
-REDUCTION_RULES: tuple[Rule, ...] = (
-    Rule(
+REDUCTION_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "reduction",
         "aten_reduce",
         r"(^|::)(xpu::)?reduce(_?1block)?_?kernel|lpnorm|multi_?tensor_?l2|l2norm_?functor|lpmax|"
@@ -155,13 +155,13 @@ REDUCTION_RULES: tuple[Rule, ...] = (
         ),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "reduction",
         "dot",
         r"(^|::|_)(dot_kernel|reduce_1block_kernel|nrm2_kernel|asum_kernel|iamax_kernel)",
         ("void dot_kernel<float, 128, 0, cublasDotParams<cublasGemvTensor<float const> > >",),
     ),
-    Rule(
+    NameRule(
         "reduction",
         "scan",
         r"device_?scan|device_?(segmented_?)?reduce|lookback_scan|scan_?(init|state)|"
@@ -178,7 +178,7 @@ REDUCTION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "elementwise",
         "loss_backward",
         r"(^|_)(nll|ctc|cross_?entropy|mse|kl_?div|bce|smooth_l1|huber|margin|focal|transducer|grpo|ce)"
@@ -189,7 +189,7 @@ REDUCTION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "reduction",
         "loss",
         r"(^|_)(nll|ctc|cross_?entropy|mse|kl_?div|bce|smooth_l1|huber|multi_?margin|cosine_embedding|"
@@ -202,7 +202,7 @@ REDUCTION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "elementwise",
         "rocprim",
         r"rocprim.*transform_(config|kernel|impl)",
@@ -214,7 +214,7 @@ REDUCTION_RULES: tuple[Rule, ...] = (
         ),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "other",
         "stream_compaction",
         r"partition_(kernel|config|impl|init)|device_?(select|compact|partition|unique)|"
@@ -228,8 +228,8 @@ REDUCTION_RULES: tuple[Rule, ...] = (
     ),
 )
 
-OTHER_RULES: tuple[Rule, ...] = (
-    Rule(
+OTHER_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "pooling",
         "pooling",
         r"pool(ing)?(_|\d|$|fw|bw|forward|backward)|(max|avg|average|adaptive)_?pool|miopen_?pooling|"
@@ -242,14 +242,14 @@ OTHER_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "pooling",
         "roi",
         r"roi_?(align|pool)",
         ("void roi_align_forward_kernel_impl<float>",),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "resampling",
         r"upsampl|interpolat|grid_?sampl|resize|bilinear|bicubic|nearest_?neighbor|affine_grid",
@@ -259,7 +259,7 @@ OTHER_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "linear_algebra",
         r"trs[mv]|(^|_)(get|pot|geq|org|orm|sye|hee|ges|get)(rf|rs|ri|qr|mqr|vd|vj|evd|ev)\w*|pivot|"
@@ -275,7 +275,7 @@ OTHER_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "fft",
         r"(^|_)(vector|regular|multi|radix\d*)?_?(cu|roc|hip|vk)?fft(_|$|\d|w)|bluestein|"
@@ -283,35 +283,35 @@ OTHER_RULES: tuple[Rule, ...] = (
         ("void vector_fft<512u, EPT<8u>, 16u>", "fft_rtc_fwd_len1024", "void regular_fft<float>"),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "hadamard",
         r"hadamard",
         ("void fast_hadamard_transform_kernel<fast_hadamard_transform_kernel_traits<>>",),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "detection",
         r"(^|_)(nms|non_max_suppression|box_iou|iou)(_|$)",
         ("void nms_kernel_impl<float>",),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "search",
         r"search_?sorted|lower_bound|upper_bound|binary_search|(^|_)(set_intersection|hash\w*)(_|$)",
         ("void at::native::searchsorted_cuda_kernel<long, int>",),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "wait",
         r"(^|_)(spin|delay|sleep|nanosleep|spin_kernel|noop|empty_kernel|dummy|null_kernel|warmup)(_|$)",
         ("at::cuda::(anonymous namespace)::spin_kernel(long)",),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "other",
         "recurrent",
         r"(^|_)(lstm|gru|rnn|elem_?wise_?rnn)(_|$)|elementwise_?lstm|rnn_block_persist|persist\w*rnn|"

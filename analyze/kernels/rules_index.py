@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-SORT_RULES: tuple[Rule, ...] = (
-    Rule(
+SORT_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "sort_topk",
         "radix_sort",
         r"radix_?sort|onesweep|merge_?sort|bitonic_?sort|block_?sort|segmented_?sort|"
@@ -18,7 +18,7 @@ SORT_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "sort_topk",
         "topk",
         r"top_?k(?!_?top_?p)|radix_?(select|find_?kth)|mbtopk|kth_?value|gather_?top|digit_?counts",
@@ -30,8 +30,8 @@ SORT_RULES: tuple[Rule, ...] = (
     ),
 )
 
-EMBEDDING_RULES: tuple[Rule, ...] = (
-    Rule(
+EMBEDDING_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "embedding_gather",
         "fbgemm",
         r"split_embedding|"
@@ -45,13 +45,13 @@ EMBEDDING_RULES: tuple[Rule, ...] = (
             "void fbgemm_gpu::_block_bucketize_sparse_features_cuda_kernel2<float>",
         ),
     ),
-    Rule(
+    NameRule(
         "elementwise",
         "fbgemm",
         r"fbgemm_gpu::_?(offsets_range|range)",
         ("void fbgemm_gpu::_offsets_range_cuda_kernel<long>",),
     ),
-    Rule(
+    NameRule(
         "embedding_gather",
         "embedding",
         r"embedding(?!.*(rotary|rope))|partial_?segments|partials_per_segment|sum_and_scatter|"
@@ -64,7 +64,7 @@ EMBEDDING_RULES: tuple[Rule, ...] = (
         ),
         scope="name",
     ),
-    Rule(
+    NameRule(
         "embedding_gather",
         "index",
         r"index_?elementwise_kernel|scatter_?gather|index_?func|gpu_index_kernel|index_?select|"

@@ -5,16 +5,16 @@ Convolutions come first: `implicit_convolve_sgemm`, `implicit_gemm` and `igemm_f
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-CONVOLUTION_RULES: tuple[Rule, ...] = (
-    Rule(
+CONVOLUTION_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "copy_layout",
         "im2col",
         r"im\d?d?2col|col2im|im2d2col|im3d2col|vol2col|col2vol|(^|_)im_?2_?col",
         ("void at::native::im2col_kernel<float>", "Im2d2Col_v2", "Im3d2Col"),
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "layout_conversion",
         r"(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw\w*|kcrs|krsc)\w*to_?(nchw|nhwc|cnhw|ncdhw|ndhwc|nc32hw|kcrs|"
@@ -31,7 +31,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
             "nhwcAddPaddingKernel",
         ),
     ),
-    Rule(
+    NameRule(
         "convolution",
         "helper",
         r"compute\w*offsetskernel|reduce_wgrad|wgrad_?(reduction|reduce)|wrw_reduc|generatewinogradtiles",
@@ -41,7 +41,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         ),
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "winograd",
         r"winograd|sp3asmconv|xwinograd|mlopen_?winograd",
@@ -52,7 +52,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         tensor_core="no",
         scope="text",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "fft",
         r"fft[12]d_[rc]2[rc]|flip_filter|compute_gemm_pointers|fft_?conv",
@@ -60,7 +60,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         precision="fp32",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "cudnn_cuda_core",
         r"convolve|convolution_?(engine|kernel)?2?d?$|"
@@ -75,7 +75,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         ),
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "cudnn_scudnn",
         r"scudnn",
@@ -83,7 +83,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         precision="fp32",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "cudnn",
         r"\d*cudnn_(tf32|fp32|fp16|bf16|\d)|[shi](884|1688|16816|8816|16832)(cudnn|fprop|dgrad|wgrad)|"
@@ -95,7 +95,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         ),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "implicit_gemm",
         r"implicit_?(gemm|convolution)|convolution_(fwd|forward|bwd|backward)|igemm_(fwd|bwd|wrw)|"
@@ -107,7 +107,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         ),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "cudnn_split_k",
         r"cudnn\w*::(kernel<\w*cudnn\w*::)?reduction::|cudnn\w*::.*reducesplitk",
@@ -120,7 +120,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         scope="text",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "direct",
         r"depthwise|dwconv|causal_?conv|conv_?depthwise|deform(able)?_conv|naive_conv|ref_conv|direct_conv",
@@ -133,7 +133,7 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
         scope="words",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "convolution",
         "convolution",
         r"miopen\w*conv|gen_conv|mlopen_?conv|gcn_?asm_?conv|(^|_)conv(olution)?([123]d)?(_|$)|"
@@ -143,15 +143,15 @@ CONVOLUTION_RULES: tuple[Rule, ...] = (
     ),
 )
 
-GEMM_RULES: tuple[Rule, ...] = (
-    Rule(
+GEMM_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "gemm",
         "nvjet",
         r"^nvjet_",
         ("nvjet_tst_128x64_64x8_1x2_h_bz_TNT", "nvjet_sm90_hss_128x256_64x4_2x1_v_bz_TNN"),
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "split_k",
         r"split_?k_?reduc|reduce_?split_?k|postgsu|splitk_?(post|finalize|fixup)|stream_?k_?(fixup|reduc)",
@@ -163,7 +163,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         scope="text",
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "epilogue",
         r"epilogue::impl::globalkernel|cublaslt\w*epilogue",
@@ -171,7 +171,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         tensor_core="no",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "gemm",
         "weight_only_cuda_core",
         r"(^|_)gem[mv]_half_q_half|k?gem[mv]_4bit_\w*naive|(^|_)exllama",
@@ -185,7 +185,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         tensor_core="no",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "gemm",
         "gemv",
         r"gemv|gemmk1|gemvn?sp|(^|_|:)(wvsplitk\w*|llmm1|wv_splitk\w*)|dot_?based_?gemm",
@@ -197,13 +197,13 @@ GEMM_RULES: tuple[Rule, ...] = (
         ),
         tensor_core="no",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "tensile",
         r"(^|_)cijk_\w+_",
         ("Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN", "Cijk_Alik_Bljk_SB_MT64x64x8_SE_APM1"),
     ),
-    Rule(
+    NameRule(
         "gemm",
         "cublas_simt",
         r"(^|_)(volta|turing|ampere|maxwell|pascal|kepler|hopper|sm\d+|magma|gemm)?_?(gc|[sdczhi])"
@@ -217,14 +217,14 @@ GEMM_RULES: tuple[Rule, ...] = (
         ),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "xmma",
         r"xmma_(sparse_)?gemm|xmma\w*::gemm",
         ("sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x32_stage4_tensor16x8x16_kernel",),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "tensor_core_gemm",
         r"[sdhi](884|1688|16816|8816|16832|161616|16864|88128|168128|16864)\w*gemm|tensorop_\w*gemm",
@@ -236,14 +236,14 @@ GEMM_RULES: tuple[Rule, ...] = (
         scope="text",
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "trtllm_gen",
         r"^(bmm|gemm)_(bfloat16|fp16|fp32|e4m3|e2m1|mxe\dm\d|mxint4)_",
         ("bmm_E4m3_E4m3E4m3_Fp32_t128x8x128_s6_et64x8", "gemm_Bfloat16_E2m1E2m1_Fp32_t128x128x256"),
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "weight_only",
         r"marlin(?!_moe)|"
@@ -259,14 +259,14 @@ GEMM_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "gemm",
         "deep_gemm",
         r"deep_gemm::|(fp8|bf16|fp4)_gemm_(kernel|1d|nt|nn|impl)",
         ("void deep_gemm::fp8_gemm_kernel<7168u, 2048u, 128u>", "deep_gemm::sm90_fp8_gemm_1d2d_impl"),
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "mixed_input",
         r"a16w(fp)?4|a8w(fp)?4|matmul_ogs",
@@ -274,7 +274,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         precision="mixed",
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "aiter",
         r"(^|::)(aiter|ck_tile|ck)::\w*(gemm|matmul)|"
@@ -288,7 +288,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         scope="name",
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "cutlass",
         r"cutlass\w*::gemm::|cutlass\w*_gemm|gemmuniversal|warpspecialized\w*gemm|collectivemma|"
@@ -297,7 +297,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         scope="text",
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "matmul",
         r"(?<!fb)gemm|(^|_)gmm(_|$)|(^|_)a\d+_?w\d+(_|$)|matmul|mul_mat|flatmm|"
@@ -311,7 +311,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "cutlass_sycl",
         r"compat\d*experimental|compat::experimental::detail",
@@ -319,7 +319,7 @@ GEMM_RULES: tuple[Rule, ...] = (
         scope="text",
         tensor_core="unknown",
     ),
-    Rule(
+    NameRule(
         "gemm",
         "cutlass",
         r"^cutlass\w*::kernel2?$",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-MOE_RULES: tuple[Rule, ...] = (
-    Rule(
+MOE_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "moe",
         "moe_gemm",
         r"(^|_)fmoe_|"
@@ -23,7 +23,7 @@ MOE_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "moe",
         "routing",
         r"(^|_)moe(_|$)|(^|_)(experts?|router?|routing|gating)(_|$)|topk_?(gating_?)?softmax|"
@@ -38,7 +38,7 @@ MOE_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "moe",
         "expert_rows",
         r"(expand|permute|unpermute|shuffle|scatter|finalize)_(input_)?(rows|tokens|matmul|to_fused|moe)|"
@@ -53,7 +53,7 @@ MOE_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "moe",
         "routing",
         r"\bmoe::",
@@ -65,8 +65,8 @@ MOE_RULES: tuple[Rule, ...] = (
 # A GEMM of quantised operands is a GEMM.
 _NOT_GEMM = r"^(?!.*((?<!fb)gemm|gemv|matmul)).*"
 
-QUANTIZATION_RULES: tuple[Rule, ...] = (
-    Rule(
+QUANTIZATION_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "quantization",
         "hybrid_fp8",
         r"(float|half|bf16)_to_hfp8|hfp8_to_(float|half|bf16)",
@@ -80,7 +80,7 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
         scope="text",
         precision="fp8",
     ),
-    Rule(
+    NameRule(
         "quantization",
         "fused_activation",
         r"(silu|gelu|swiglu|geglu|relu|act(ivation)?)_(\w+_)?(quant\w*|cast_and_transpose|to_fp8)",
@@ -88,7 +88,7 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
         scope="words",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "quantization",
         "cast_transpose",
         r"cast_(only_)?(transpose|and_transpose)|"
@@ -102,7 +102,7 @@ QUANTIZATION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "quantization",
         "quantization",
         _NOT_GEMM + r"((^|_)k?(de|re)?quant(iz\w*|int8|fp8|ise\w*)?(_|$|\d)|fake_?quant|"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-NORMALIZATION_RULES: tuple[Rule, ...] = (
-    Rule(
+NORMALIZATION_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "normalization",
         "fused_norm",
         r"(add|residual|rope|quant|dequant|reduce|silu|gelu|relu|dropout|bias|qk|q|k)_?(\w+_)?(rms|layer|"
@@ -24,7 +24,7 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
         scope="words",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "normalization",
         "rms_norm",
         r"rms_?norm(?!al)|(^|_)rms(_|$)",
@@ -36,7 +36,7 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "normalization",
         "layer_norm",
         r"layer_?norm|(^|_)ln(_|$)|gamma_?beta|"
@@ -50,7 +50,7 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "normalization",
         "group_norm",
         r"group_?norm|compute_(internal_gradients|fused_params|backward_fused_params)|instance_?norm|"
@@ -58,7 +58,7 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
         ("GroupNormNHWCSumKernel", "ComputeFusedParamsCUDAKernel"),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "normalization",
         "batch_norm",
         r"batch_?norm|(^|_|::)bn_(fw|bw|fwd|bwd|\w*1c11|add)|(^|_)bnorm_|"
@@ -70,14 +70,14 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "normalization",
         "norm_statistics",
         r"(batch|group|layer|instance|rms)_?norm(?!al)",
         ("void at::native::vectorized_elementwise_kernel<4, at::native::batch_norm_calc_invstd(at::Tensor const&)>",),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "normalization",
         "norm",
         r"(^|_)(normalization|lrn\w*|local_response_norm|l2_?norm(_fwd|_bwd|alize)?|qk_?norm|"
@@ -89,8 +89,8 @@ NORMALIZATION_RULES: tuple[Rule, ...] = (
     ),
 )
 
-SOFTMAX_RULES: tuple[Rule, ...] = (
-    Rule(
+SOFTMAX_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "softmax",
         "softmax",
         r"soft_?max|sparsemax",

@@ -6,10 +6,10 @@ in it decides.
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-ROPE_RULES: tuple[Rule, ...] = (
-    Rule(
+ROPE_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "elementwise",
         "rope",
         r"rotary|(^|_)(fused_)?rope(_|$)|apply_rot|rope(?=_)|(^|_)mrope",
@@ -22,8 +22,8 @@ ROPE_RULES: tuple[Rule, ...] = (
     ),
 )
 
-OPTIMIZER_RULES: tuple[Rule, ...] = (
-    Rule(
+OPTIMIZER_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "optimizer",
         "fused_optimizer",
         r"(^|_)(fused_)?(adamw?|adagrad|adam_?math|sgd|lamb\d?|lars|novograd|lion|rmsprop|adafactor|"
@@ -45,8 +45,8 @@ OPTIMIZER_RULES: tuple[Rule, ...] = (
     ),
 )
 
-ACTIVATION_RULES: tuple[Rule, ...] = (
-    Rule(
+ACTIVATION_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "activation",
         "gated",
         r"(act|silu|gelu|relu|swish|gelu_\w+)_?(and|n)_?mul|swi_?glu|ge_?glu|re_?glu|(^|_)glu(_|$)|"
@@ -59,7 +59,7 @@ ACTIVATION_RULES: tuple[Rule, ...] = (
         scope="all_words",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "activation",
         "activation",
         r"(^|_)(gelu|silu|swish|relu6?|leaky_?relu|prelu|rrelu|elu|selu|celu|mish|tanh|sigmoid|"
@@ -82,7 +82,7 @@ ACTIVATION_RULES: tuple[Rule, ...] = (
         ),
         scope="all_words",
     ),
-    Rule(
+    NameRule(
         "activation",
         "activation",
         r"(^|_)miopen_?(active|neuron)|activation_(fw|bw)|cudnn.*activation",
@@ -91,8 +91,8 @@ ACTIVATION_RULES: tuple[Rule, ...] = (
     ),
 )
 
-ELEMENTWISE_RULES: tuple[Rule, ...] = (
-    Rule(
+ELEMENTWISE_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "elementwise",
         "foreach",
         r"multi_?tensor_?apply|(binary|unary|pointwise|ternary)_?op_?(list|scalar|functor)|"
@@ -106,7 +106,7 @@ ELEMENTWISE_RULES: tuple[Rule, ...] = (
         ),
         scope="all_words",
     ),
-    Rule(
+    NameRule(
         "elementwise",
         "pointwise",
         r"elementwise|element_?wise|pointwise|"
@@ -130,7 +130,7 @@ ELEMENTWISE_RULES: tuple[Rule, ...] = (
         ),
         scope="all_words",
     ),
-    Rule(
+    NameRule(
         "reduction",
         "reduction",
         r"(^|_)(reduc\w*|sum|mean|max|min|argmax|argmin|amax|amin|norm|var|std|prod|any|all|logsumexp|"
@@ -138,14 +138,14 @@ ELEMENTWISE_RULES: tuple[Rule, ...] = (
         ("void reduce_sum_kernel<float>", "argmax_kernel", "row_sum"),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "embedding_gather",
         "index",
         r"(^|_)(index\w*|indices|lookup\w*|embed\w*|select)(_|$)",
         ("lookup_table_kernel", "compute_position_indices"),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "copy",
         r"(^|_)(copy\w*|cat|concat\w*|move|transfer|load|store|buffer)(_|$)|copy",
@@ -154,4 +154,4 @@ ELEMENTWISE_RULES: tuple[Rule, ...] = (
     ),
 )
 
-POINTWISE_RULES: tuple[Rule, ...] = OPTIMIZER_RULES + ACTIVATION_RULES + ELEMENTWISE_RULES
+POINTWISE_RULES: tuple[NameRule, ...] = OPTIMIZER_RULES + ACTIVATION_RULES + ELEMENTWISE_RULES

@@ -6,37 +6,37 @@ taken for computation would falsify the device time ledger.
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
-MEMORY_RULES: tuple[Rule, ...] = (
-    Rule(
+MEMORY_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "memcpy",
         "runtime",
         r"^\s*memcpy\b",
         ("Memcpy HtoD (Pinned -> Device)", "Memcpy DtoD (Device -> Device)"),
     ),
-    Rule("memset", "runtime", r"^\s*memset\b", ("Memset (Device)",)),
-    Rule(
+    NameRule("memset", "runtime", r"^\s*memset\b", ("Memset (Device)",)),
+    NameRule(
         "memcpy",
         "runtime",
         r"^copy(host|device)to(host|device)$|^(hip|cuda|cu|musa)memcpy|^zecommandlistappendmemorycopy|"
         r"memcpyasync|^urenqueuemem\w*(copy|read|write)",
         ("CopyHostToDevice", "hipMemcpyDtoDAsync", "zeCommandListAppendMemoryCopy(M2D)"),
     ),
-    Rule(
+    NameRule(
         "memset",
         "runtime",
         r"^(hip|cuda|cu|musa)memset|^zecommandlistappendmemoryfill|^urenqueueusmfill",
         ("hipMemsetD8", "zeCommandListAppendMemoryFill"),
     ),
-    Rule(
+    NameRule(
         "memcpy",
         "rocm_blit",
         r"__amd_rocclr_copy(buffer|image)",
         ("__amd_rocclr_copyBuffer.kd", "__amd_rocclr_copyBufferAligned"),
     ),
-    Rule("memset", "rocm_blit", r"__amd_rocclr_fill(buffer|image)", ("__amd_rocclr_fillBufferAligned.kd",)),
-    Rule(
+    NameRule("memset", "rocm_blit", r"__amd_rocclr_fill(buffer|image)", ("__amd_rocclr_fillBufferAligned.kd",)),
+    NameRule(
         "memcpy",
         "sycl",
         r"usm_?mem_?cpy|__usmmemcpy|sycl\w*memcpy",
@@ -50,8 +50,8 @@ _COLLECTIVE = (
     r"collective_permute"
 )
 
-COMMUNICATION_RULES: tuple[Rule, ...] = (
-    Rule(
+COMMUNICATION_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "communication",
         "nccl",
         r"^(nccl|rccl)\w*kernel|^nccl[a-z]*(allreduce|reduce|broadcast|sendrecv|allgather)|^oncclkernel",
@@ -62,20 +62,20 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
             "ncclAllReduceRingLLKernel_sum_f32(ncclColl)",
         ),
     ),
-    Rule(
+    NameRule(
         "communication",
         "msccl",
         r"msccl(pp)?",
         ("mscclKernel_Sum_half_LL128_true", "void mscclpp::allreduceAllToAll<float>(float*)"),
     ),
-    Rule(
+    NameRule(
         "communication",
         "oneccl",
         r"oneccl|(^|::|_)ccl(::|_)|\bccl_(kernel|comm)",
         ("oneccl_allreduce_large_kernel<half>", "ccl::v1::ring_exchange"),
         scope="text",
     ),
-    Rule(
+    NameRule(
         "communication",
         "deep_ep",
         r"deep_ep::|(^|::)ep::(cuda::)?(inter|intra)node|"
@@ -86,13 +86,13 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
             "deep_ep::internode_ll::clean_low_latency_buffer",
         ),
     ),
-    Rule(
+    NameRule(
         "communication",
         "nvshmem",
         r"nvshmem|rocshmem|(^|_|:)shmem_|userbuffers|(^|_)ub_(allreduce|reducescatter|allgather)",
         ("nvshmemi_transfer_barrier_kernel", "userbuffers_fp16_sum_inplace_gpu_rr"),
     ),
-    Rule(
+    NameRule(
         "communication",
         "custom_all_reduce",
         r"cross_device|multimem|(^|_|::|push)(one|two|2)_?shot|rsag|quick_?reduce|lamport|"
@@ -104,7 +104,7 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
         ),
         scope="name",
     ),
-    Rule(
+    NameRule(
         "communication",
         "expert_parallel",
         r"(^|_)(ep|moe|all2all|a2a|pplx|mori)_(\w*_)?(dispatch|combine)_(intra|inter|low|send|recv|"
@@ -114,7 +114,7 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
         ("EpDispatchIntraNodeKernel<float>", "mori::moe::EpCombineInterNodeKernel", "moeA2ADispatchKernel"),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "communication",
         "collective",
         rf"^(?!.*(gemm|matmul))(.*_)?({_COLLECTIVE})(_|$|\d)",
@@ -126,7 +126,7 @@ COMMUNICATION_RULES: tuple[Rule, ...] = (
         ),
         scope="words",
     ),
-    Rule(
+    NameRule(
         "communication",
         "synchronisation",
         r"^(?!.*(gemm|matmul))(.*_)?(barrier(_\w+)?|\w*halos?\w*|a2a|(wait|send)_signal\w*|(remote|ring)"

@@ -7,7 +7,7 @@ which outweighs activation, elementwise work and copies.
 
 from __future__ import annotations
 
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 
 _ANY = r"^triton_(poi|red|per|for|foreach|unk|mix|spl|cooperative_red|cooperative_per)_fused"
 _REDUCING = r"^triton_(red|per|mix|cooperative_red|cooperative_per)_fused"
@@ -126,8 +126,8 @@ _MOVES = _listing(
     "unfold",
 )
 
-TRITON_RULES: tuple[Rule, ...] = (
-    Rule(
+TRITON_RULES: tuple[NameRule, ...] = (
+    NameRule(
         "attention",
         "inductor",
         r"^triton_tem_fused.*(attention|flex_decoding)|^triton_(flex_)?(flash_)?attention",
@@ -136,7 +136,7 @@ TRITON_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "convolution",
         "inductor",
         r"^triton_tem_fused.*convolution",
@@ -145,14 +145,14 @@ TRITON_RULES: tuple[Rule, ...] = (
         tensor_core="yes",
         fused=True,
     ),
-    Rule(
+    NameRule(
         "gemm",
         "inductor",
         r"^triton_(tem|mm|bmm)(_|$)",
         ("triton_tem_fused_addmm_relu_5", "triton_tem_fused_mm_3", "triton_mm"),
         tensor_core="yes",
     ),
-    Rule(
+    NameRule(
         "normalization",
         "inductor",
         _ANY + _NORM_OPS,
@@ -162,13 +162,13 @@ TRITON_RULES: tuple[Rule, ...] = (
         ),
         fused=True,
     ),
-    Rule(
+    NameRule(
         "softmax",
         "inductor",
         _ANY + _listing("_?(log_)?softmax(_backward_data)?", "_safe_softmax", "logsumexp"),
         ("triton_per_fused__softmax_div_2", "triton_red_fused__log_softmax_nll_loss_forward_9"),
     ),
-    Rule(
+    NameRule(
         "normalization",
         "inductor",
         _ANY + r"(?=.*_mean_)(?=.*_pow_)(?=.*_rsqrt(_|$))|" + _REDUCING + r"(?=.*_mean_)(?=.*_pow(_|$))",
@@ -178,7 +178,7 @@ TRITON_RULES: tuple[Rule, ...] = (
         ),
         fused=True,
     ),
-    Rule(
+    NameRule(
         "quantization",
         "inductor",
         _REDUCING
@@ -188,32 +188,32 @@ TRITON_RULES: tuple[Rule, ...] = (
         ("triton_red_fused__to_copy_abs_amax_clamp_div_1",),
         fused=True,
     ),
-    Rule(
+    NameRule(
         "sort_topk",
         "inductor",
         _ANY + _listing("sort", "topk", "argsort"),
         ("triton_per_fused_sort_0",),
     ),
-    Rule(
+    NameRule(
         "reduction",
         "inductor",
         _REDUCING,
         ("triton_red_fused_sum_3", "triton_per_fused_abs_amax_2", "triton_red_fused_mean_mul_0"),
     ),
-    Rule(
+    NameRule(
         "pooling",
         "inductor",
         _ANY + _listing(r"(adaptive_)?(max|avg)_pool\dd\w*?", "max_pool2d_with_indices"),
         ("triton_poi_fused_max_pool2d_with_indices_relu_2",),
     ),
-    Rule(
+    NameRule(
         "rng",
         "inductor",
         _ANY + _listing("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randint", "inductor_random"),
         ("triton_poi_fused_native_dropout_3",),
         fused=True,
     ),
-    Rule(
+    NameRule(
         "activation",
         "inductor",
         _ANY + _ACTIVATIONS,
@@ -223,26 +223,26 @@ TRITON_RULES: tuple[Rule, ...] = (
             "triton_poi_fused_mul_silu_0",
         ),
     ),
-    Rule(
+    NameRule(
         "embedding_gather",
         "inductor",
         _ANY
         + _listing("embedding(_dense_backward)?", "index", "index_put", "index_select", "gather", "scatter(_add)?"),
         ("triton_poi_fused_add_embedding_0", "triton_poi_fused_index_put_2"),
     ),
-    Rule(
+    NameRule(
         "elementwise",
         "inductor",
         _ANY + _ARITHMETIC,
         ("triton_poi_fused_add_mul_3", "triton_poi_fused_addmm_view_2", "triton_for_fused_add_0"),
     ),
-    Rule(
+    NameRule(
         "copy_layout",
         "inductor",
         _ANY + _MOVES,
         ("triton_poi_fused_clone_2", "triton_poi_fused__to_copy_0", "triton_poi_fused_cat_4"),
     ),
-    Rule(
+    NameRule(
         "triton_fused_other",
         "inductor",
         r"^triton_(poi|red|per|for|foreach|unk|mix|spl)?_",

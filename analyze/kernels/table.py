@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from analyze.kernels.literals import MIN_LENGTH, required_literals
 from analyze.kernels.names import KernelName
-from analyze.kernels.rule import SCOPES, Rule
+from analyze.kernels.rule import SCOPES, NameRule
 
 
 class RuleTable:
@@ -16,7 +16,7 @@ class RuleTable:
     the pairs of characters they begin with, of which a name holds few.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[NameRule]) -> None:
         self.rules = tuple(rules)
         self._always = 0
         self._literals: dict[str, dict[str, dict[str, int]]] = {scope: {} for scope in SCOPES}
@@ -28,7 +28,7 @@ class RuleTable:
                 alike = self._literals[rule.scope].setdefault(literal[:MIN_LENGTH], {})
                 alike[literal] = alike.get(literal, 0) | 1 << position
 
-    def match(self, kernel: KernelName) -> Rule | None:
+    def match(self, kernel: KernelName) -> NameRule | None:
         """Give the first rule that recognises the kernel."""
         candidates = self._candidates(kernel)
         while candidates:

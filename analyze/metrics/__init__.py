@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from analyze.metrics.measures import QUESTIONS, Measures
     from analyze.metrics.question import Question
     from analyze.metrics.steps import Step, step_times
-    from analyze.metrics.work import Category
+    from analyze.metrics.work import CategoryTime
     from analyze.settings import OpsView
 
 __all__ = [
     "QUESTIONS",
-    "Category",
+    "CategoryTime",
     "DeviceTime",
     "Gap",
     "Launches",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Category": "analyze.metrics.work",
+    "CategoryTime": "analyze.metrics.work",
     "DeviceTime": "analyze.metrics.device_time",
     "Gap": "analyze.metrics.idle",
     "Launches": "analyze.metrics.launches",

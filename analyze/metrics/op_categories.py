@@ -43,7 +43,7 @@ class OpCategory:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OpGroup:
     """One of the few groups that a reader asks for first.
 
     Attributes:
@@ -87,7 +87,7 @@ class OpCategories:
     """
 
     categories: tuple[OpCategory, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[OpGroup, ...]
     other: tuple[Unclassified, ...]
     other_ns: int
     total_ns: int
@@ -136,10 +136,10 @@ def measure_op_categories(found: Attribution) -> OpCategories:
     )
 
 
-def _grouped(work: pl.DataFrame, total: int) -> tuple[Group, ...]:
+def _grouped(work: pl.DataFrame, total: int) -> tuple[OpGroup, ...]:
     sums = [dict(work.group_by(column).agg(pl.col("dur_ns").sum()).iter_rows()) for column in ("kernel", "op")]
     return tuple(
-        Group(group, *[sum(ns.get(name, 0) for name in members) / total for ns in sums])
+        OpGroup(group, *[sum(ns.get(name, 0) for name in members) / total for ns in sums])
         for group, members in MEMBERS.items()
     )
 

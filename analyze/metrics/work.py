@@ -18,7 +18,7 @@ _KERNELS_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class CategoryTime:
     """Activities of one category.
 
     Attributes:
@@ -59,7 +59,7 @@ class Kernel:
     share: float
 
 
-def measure_categories(lines: list[DeviceTimeline]) -> tuple[Category, ...]:
+def measure_categories(lines: list[DeviceTimeline]) -> tuple[CategoryTime, ...]:
     """Work by category over all devices, most time first."""
     if not lines:
         return ()
@@ -75,7 +75,7 @@ def measure_categories(lines: list[DeviceTimeline]) -> tuple[Category, ...]:
         .sort("sum_ns", "category", descending=[True, False])
     )
     return tuple(
-        Category(name, count, ns, alone.get(name, 0), ns / total if total else 0.0)
+        CategoryTime(name, count, ns, alone.get(name, 0), ns / total if total else 0.0)
         for name, count, ns in grouped.iter_rows()
     )
 
@@ -126,7 +126,7 @@ def _exclusive_ns(line: DeviceTimeline) -> dict[str, int]:
     return dict(zip(names, sums.tolist(), strict=True))
 
 
-def section(categories: tuple[Category, ...], kernels: tuple[Kernel, ...], purpose: tuple[Block, ...]) -> Section:
+def section(categories: tuple[CategoryTime, ...], kernels: tuple[Kernel, ...], purpose: tuple[Block, ...]) -> Section:
     """What the GPU worked on: categories with bars, the same by purpose, and the kernels with most time."""
     by_category = Table(
         title="What the GPU worked on",
@@ -162,7 +162,7 @@ def _section(answers: Answers) -> Section:
 
 
 CATEGORIES = Question(
-    "categories", lambda a: measure_categories(a.ask(TIMELINES)), answer=list[Category], section=_section
+    "categories", lambda a: measure_categories(a.ask(TIMELINES)), answer=list[CategoryTime], section=_section
 )
 KERNELS = Question(
     "kernels",

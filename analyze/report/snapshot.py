@@ -23,7 +23,7 @@ from analyze.snapshot import (
     Snapshot,
     measure_snapshot,
 )
-from analyze.snapshot.outside import Recorded
+from analyze.snapshot.outside import RecordedBeside
 from analyze.units import duration, memory, percent, plural
 
 _PARTS_NAMED = 4
@@ -97,7 +97,7 @@ def snapshot_schema() -> dict[str, Any]:
 
 
 def build_snapshot_report(
-    snapshot: Snapshot, *, noted: Recorded | None = None, definitions: Definitions | None = None
+    snapshot: Snapshot, *, noted: RecordedBeside | None = None, definitions: Definitions | None = None
 ) -> SnapshotReport:
     """Measure a memory snapshot.
 

@@ -44,7 +44,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class SnapshotFigure:
     """One figure of both, in bytes."""
 
     a: int
@@ -67,7 +67,7 @@ class DeviceComparison:
 
     id: int
     label: str
-    figures: dict[str, Figure]
+    figures: dict[str, SnapshotFigure]
     peak_by_site: tuple[Difference, ...]
     peak_by_stack: tuple[Difference, ...]
     end_by_stack: tuple[Difference, ...]
@@ -93,7 +93,7 @@ def _compare(key: int, a: DeviceMemory | None, b: DeviceMemory | None) -> Device
     return DeviceComparison(
         id=key,
         label=named.label if named else "",
-        figures={name: Figure(*both(name), both(name)[1] - both(name)[0]) for name in FIGURES},
+        figures={name: SnapshotFigure(*both(name), both(name)[1] - both(name)[0]) for name in FIGURES},
         peak_by_site=lists("at_peak", "by_site"),
         peak_by_stack=lists("at_peak", "by_stack"),
         end_by_stack=lists("at_end", "by_stack"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from analyze.snapshot.fragments import pool_name
 from analyze.snapshot.ranges import Range, open_ranges
-from analyze.snapshot.replay import BEFORE, Int64, Replay
+from analyze.snapshot.replay import BEFORE, AllocatorReplay, Int64
 from analyze.snapshot.stacks import Stacks
 from analyze.snapshot.tables import Events, Segment
 
@@ -62,7 +62,7 @@ class Composition:
 
 def compose(
     events: Events,
-    replay: Replay,
+    replay: AllocatorReplay,
     segments: Sequence[Segment],
     ranges: Sequence[Range],
     stacks: Stacks,
@@ -121,7 +121,7 @@ def compose(
     )
 
 
-def _alive(replay: Replay, event: int) -> Int64:
+def _alive(replay: AllocatorReplay, event: int) -> Int64:
     if event == BEFORE:
         return np.zeros(0, np.int64)
     now = slice(event + 1)

@@ -13,9 +13,9 @@ from analyze.snapshot.fragments import PoolState, measure_fragments, measure_poo
 from analyze.snapshot.growth import Growth, measure_growth
 from analyze.snapshot.history import OVERFLOWED, history_notices, overflow, peak_notices, unknown_actions
 from analyze.snapshot.oom import OutOfMemory, explain_ooms
-from analyze.snapshot.outside import Recorded
+from analyze.snapshot.outside import RecordedBeside
 from analyze.snapshot.ranges import find_ranges
-from analyze.snapshot.replay import BEFORE, Curve, Replay, replay
+from analyze.snapshot.replay import BEFORE, AllocatorReplay, Curve, replay
 from analyze.snapshot.tables import Events, Segment, Snapshot
 
 _SAMPLES = 240
@@ -118,7 +118,7 @@ class DeviceMemory:
 
 
 def measure_snapshot(
-    snapshot: Snapshot, noted: Recorded | None = None
+    snapshot: Snapshot, noted: RecordedBeside | None = None
 ) -> tuple[tuple[DeviceMemory, ...], tuple[Notice, ...]]:
     """Every device with a segment or an event, pinned host memory last, and what is odd about them.
 
@@ -143,7 +143,7 @@ def _measure(
     device: int,
     events: Events,
     segments: Sequence[Segment],
-    noted: Recorded | None,
+    noted: RecordedBeside | None,
     notices: list[Notice],
 ) -> DeviceMemory:
     label = "pinned host memory" if device == PINNED else f"device {device}"
@@ -200,13 +200,13 @@ def _recorded(events: Events) -> int | None:
     return None if first is None or last is None else max(last - first, 0)
 
 
-def _outside(noted: Recorded | None, reserved_bytes: int) -> int | None:
+def _outside(noted: RecordedBeside | None, reserved_bytes: int) -> int | None:
     if noted is None or noted.device_total_bytes is None or noted.device_free_bytes is None:
         return None
     return noted.device_total_bytes - noted.device_free_bytes - reserved_bytes
 
 
-def _timeline(played: Replay, events: int) -> Timeline:
+def _timeline(played: AllocatorReplay, events: int) -> Timeline:
     """The curves in few points, each the largest value of its part: no peak is lost."""
     each = max(-(-events // _SAMPLES), 1)
 

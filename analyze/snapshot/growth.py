@@ -9,7 +9,7 @@ import numpy as np
 
 from analyze.notices import NotMeasured
 from analyze.snapshot.ranges import Range, find_steps
-from analyze.snapshot.replay import NEVER, Replay
+from analyze.snapshot.replay import NEVER, AllocatorReplay
 from analyze.snapshot.stacks import Stacks
 from analyze.snapshot.tables import Events
 
@@ -48,7 +48,7 @@ class Growth:
     missing: NotMeasured | None
 
 
-def measure_growth(events: Events, replay: Replay, ranges: Sequence[Range], stacks: Stacks) -> Growth:
+def measure_growth(events: Events, replay: AllocatorReplay, ranges: Sequence[Range], stacks: Stacks) -> Growth:
     """Find allocations of two or more steps at one place that are still there at the end.
 
     What one step alone leaves behind (states of an optimizer, caches) does not grow.

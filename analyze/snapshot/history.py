@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyze.notices import Notice
-from analyze.snapshot.outside import Recorded
-from analyze.snapshot.replay import NEVER, Replay
+from analyze.snapshot.outside import RecordedBeside
+from analyze.snapshot.replay import NEVER, AllocatorReplay
 from analyze.snapshot.tables import Events, Snapshot
 from analyze.units import memory, plural
 
@@ -14,7 +14,7 @@ _USUAL_RINGS = frozenset((10_000, 50_000, 65_536, 100_000, 200_000, 500_000, 1_0
 OVERFLOWED, POSSIBLE, NONE_SEEN = "yes", "possible", "none seen"
 
 
-def overflow(snapshot: Snapshot, events: Events, replay: Replay, noted: Recorded | None) -> str:
+def overflow(snapshot: Snapshot, events: Events, replay: AllocatorReplay, noted: RecordedBeside | None) -> str:
     """Whether older events were pushed out of the ring: "yes", "possible" or "none seen".
 
     Certain when the file or the run's notes say how many events are kept. Without that, a usual ring size met exactly,
@@ -32,12 +32,12 @@ def overflow(snapshot: Snapshot, events: Events, replay: Replay, noted: Recorded
     return POSSIBLE if count in _USUAL_RINGS or cut or _with_stack(replay) else NONE_SEEN
 
 
-def _with_stack(replay: Replay) -> int:
+def _with_stack(replay: AllocatorReplay) -> int:
     """Blocks from before the first event whose stack is known: they were made while a recording was on."""
     return sum(one.stack != 0 for one in replay.early)
 
 
-def history_notices(label: str, events: Events, replay: Replay, state: str) -> Iterator[Notice]:
+def history_notices(label: str, events: Events, replay: AllocatorReplay, state: str) -> Iterator[Notice]:
     """What the reader must know about the history of one device."""
     if state == OVERFLOWED:
         nameless = sum(one.size_bytes for one in replay.early if one.freed_at == NEVER and not one.stack)
@@ -79,7 +79,7 @@ def history_notices(label: str, events: Events, replay: Replay, state: str) -> I
         )
 
 
-def _mismatch(label: str, events: Events, replay: Replay) -> Iterator[Notice]:
+def _mismatch(label: str, events: Events, replay: AllocatorReplay) -> Iterator[Notice]:
     """Whether events and state contradict each other."""
     gap = replay.mismatch_bytes
     if gap > 0:
@@ -112,7 +112,7 @@ def _mismatch(label: str, events: Events, replay: Replay) -> Iterator[Notice]:
         )
 
 
-def peak_notices(label: str, replay: Replay, noted: Recorded | None) -> Iterator[Notice]:
+def peak_notices(label: str, replay: AllocatorReplay, noted: RecordedBeside | None) -> Iterator[Notice]:
     """Whether the allocator's own statistic of the same run knows another peak."""
     own = noted.peak_requested_bytes if noted is not None else None
     if own is not None and own != replay.requested.peak_bytes:

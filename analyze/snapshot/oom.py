@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.snapshot.replay import NEVER, Replay
+from analyze.snapshot.replay import NEVER, AllocatorReplay
 from analyze.snapshot.stacks import Stacks
 from analyze.snapshot.tables import DEFAULT_POOL, Events, Segment
 from analyze.units import memory
@@ -48,7 +48,7 @@ class OutOfMemory:
 
 
 def explain_ooms(
-    events: Events, replay: Replay, segments: Sequence[Segment], stacks: Stacks
+    events: Events, replay: AllocatorReplay, segments: Sequence[Segment], stacks: Stacks
 ) -> tuple[OutOfMemory, ...]:
     """All out-of-memory events of a device, in order."""
     return tuple(
@@ -56,7 +56,9 @@ def explain_ooms(
     )
 
 
-def _explain(events: Events, replay: Replay, segments: Sequence[Segment], stacks: Stacks, i: int) -> OutOfMemory:
+def _explain(
+    events: Events, replay: AllocatorReplay, segments: Sequence[Segment], stacks: Stacks, i: int
+) -> OutOfMemory:
     asked, free = events.size_bytes[i], events.address[i]
     reserved, active = replay.reserved.at(i), replay.active.at(i)
     unused = max(reserved - active, 0)
@@ -107,7 +109,9 @@ def segment_bytes(asked_bytes: int, *, expandable: bool) -> int:
     return -(-asked_bytes // _SMALL_SEGMENT_BYTES) * _SMALL_SEGMENT_BYTES
 
 
-def free_pieces(events: Events, replay: Replay, segments: Sequence[Segment], event: int) -> list[tuple[int, int]]:
+def free_pieces(
+    events: Events, replay: AllocatorReplay, segments: Sequence[Segment], event: int
+) -> list[tuple[int, int]]:
     """Unused pieces of reserved memory after an event, as (start, end), from the state at the end walked backwards."""
     held = {segment.address: segment.address + segment.total_bytes for segment in segments}
     pieces = _undo(held, events, event)

@@ -13,7 +13,7 @@ _MOST_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedBeside:
     """What was noted when the snapshot was taken.
 
     Attributes:
@@ -31,7 +31,7 @@ class Recorded:
     peak_requested_bytes: int | None
 
 
-def recorded_beside(path: str | Path) -> Recorded | None:
+def recorded_beside(path: str | Path) -> RecordedBeside | None:
     """The notes of the run that made a snapshot, None where there are none or they are another file's."""
     place = Path(path)
     beside = place.parent / _RUN_NAME
@@ -44,7 +44,7 @@ def recorded_beside(path: str | Path) -> Recorded | None:
     noted = document.get("snapshot") if isinstance(document, dict) else None
     if not isinstance(noted, dict) or noted.get("file") != place.name:
         return None
-    return Recorded(
+    return RecordedBeside(
         events=_whole(noted, "events") or 0,
         max_entries=_whole(noted, "max_entries"),
         device_free_bytes=_whole(noted, "device_free_bytes"),

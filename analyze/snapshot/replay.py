@@ -86,7 +86,7 @@ class Early:
 
 
 @dataclass(frozen=True)
-class Replay:
+class AllocatorReplay:
     """The events of one device, replayed.
 
     Attributes:
@@ -136,7 +136,7 @@ class _Matching:
     missing_frees: int
 
 
-def replay(events: Events, segments: Sequence[Segment], *, end_known: bool = True) -> Replay:
+def replay(events: Events, segments: Sequence[Segment], *, end_known: bool = True) -> AllocatorReplay:
     """Replay the events of one device.
 
     Args:
@@ -169,7 +169,7 @@ def replay(events: Events, segments: Sequence[Segment], *, end_known: bool = Tru
     )
     gone = np.zeros(len(code), dtype=bool)
     gone[[i for address, i in matching.open.items() if ends and address not in live]] = True
-    return Replay(
+    return AllocatorReplay(
         requested=requested,
         allocated=allocated,
         active=active,

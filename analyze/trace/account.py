@@ -12,7 +12,7 @@ from analyze.notices import Notice
 from analyze.trace.classes import COUNTER_RANGES
 from analyze.trace.rest import MOST_LISTS, Rest
 from analyze.trace.sorting import WAITS
-from analyze.trace.stretch import Part
+from analyze.trace.stretch import Stretch
 from analyze.units import plural
 
 _LISTED = 3
@@ -37,7 +37,7 @@ class Account:
     lost: Mapping[str, int]
 
 
-def account_for(frames: Mapping[str, pl.DataFrame], part: Part, left_out: Mapping[str, int]) -> Account:
+def account_for(frames: Mapping[str, pl.DataFrame], part: Stretch, left_out: Mapping[str, int]) -> Account:
     """Count what became of each row.
 
     Args:
@@ -70,7 +70,7 @@ def _without_time(frame: pl.DataFrame) -> int:
     return int((needed[0].is_null() | needed[1].is_null()).sum())
 
 
-def row_notices(frames: Mapping[str, pl.DataFrame], part: Part, blank: int) -> Iterator[Notice]:
+def row_notices(frames: Mapping[str, pl.DataFrame], part: Stretch, blank: int) -> Iterator[Notice]:
     """What a reader has to know of rows that figures lack, and of rows that were used though they are odd.
 
     Of activities without a time another notice speaks (`metrics.health`), with those that were never collected.

@@ -6,7 +6,7 @@ from enum import Enum
 from functools import lru_cache
 
 
-class Row(Enum):
+class RowKind(Enum):
     """The tables of a trace, and the rows that belong to none."""
 
     OP = "op"
@@ -40,16 +40,16 @@ _VIEWS = (
     "gpu_user_annotation cuda_sync xpu_sync cuda_event cuda_profiler_range hardware_counters mtia_counters "
     "xpu_scope_profiler mtia_insight collective_comm user cpu_instant_event"
 )
-_CATEGORIES: dict[str, Row] = {
-    "operator": Row.OP,
-    "cpu_op": Row.OP,
-    "user_annotation": Row.RANGE,
-    **dict.fromkeys(_ACTIVITY_KINDS, Row.ACTIVITY),
-    "overhead": Row.OVERHEAD,
-    "python_function": Row.FRAME,
-    "trace": Row.SPAN,
-    **dict.fromkeys(_API.split(), Row.API),
-    **dict.fromkeys(_VIEWS.split(), Row.IGNORED),
+_CATEGORIES: dict[str, RowKind] = {
+    "operator": RowKind.OP,
+    "cpu_op": RowKind.OP,
+    "user_annotation": RowKind.RANGE,
+    **dict.fromkeys(_ACTIVITY_KINDS, RowKind.ACTIVITY),
+    "overhead": RowKind.OVERHEAD,
+    "python_function": RowKind.FRAME,
+    "trace": RowKind.SPAN,
+    **dict.fromkeys(_API.split(), RowKind.API),
+    **dict.fromkeys(_VIEWS.split(), RowKind.IGNORED),
 }
 
 
@@ -69,16 +69,16 @@ LEGACY_PID = "CPU functions"
 
 
 @lru_cache(maxsize=256)
-def table_of(cat: str) -> Row:
+def table_of(cat: str) -> RowKind:
     """The table of a category's complete events; `IGNORED` for flows, `UNKNOWN` where the category does not say."""
     low = cat.lower()
     if low in _FLOWS:
-        return Row.IGNORED
-    row = _CATEGORIES.get(low, Row.UNKNOWN)
-    return Row.UNKNOWN if row is Row.IGNORED else row
+        return RowKind.IGNORED
+    row = _CATEGORIES.get(low, RowKind.UNKNOWN)
+    return RowKind.UNKNOWN if row is RowKind.IGNORED else row
 
 
-def row_of(ph: str, cat: str, name: str, pid: object) -> Row:
+def row_of(ph: str, cat: str, name: str, pid: object) -> RowKind:
     """The table of a row, or why it has none.
 
     Views of work that other rows already hold (annotations on the GPU, synchronisation views) have no table.
@@ -86,18 +86,20 @@ def row_of(ph: str, cat: str, name: str, pid: object) -> Row:
     """
     if ph == "X":
         if name == MEMORY_NAME:
-            return Row.MEMORY
+            return RowKind.MEMORY
         if not cat and pid == LEGACY_PID:
-            return Row.OP
-        return _CATEGORIES.get(cat.lower(), Row.UNKNOWN)
+            return RowKind.OP
+        return _CATEGORIES.get(cat.lower(), RowKind.UNKNOWN)
     if ph in MEMORY_PHASES and name == MEMORY_NAME:
-        return Row.MEMORY
+        return RowKind.MEMORY
     if ph == "M":
-        return Row.META
-    return Row.IGNORED
+        return RowKind.META
+    return RowKind.IGNORED
 
 
-_TABLES = frozenset((Row.OP, Row.API, Row.ACTIVITY, Row.RANGE, Row.FRAME, Row.OVERHEAD, Row.SPAN))
+_TABLES = frozenset(
+    (RowKind.OP, RowKind.API, RowKind.ACTIVITY, RowKind.RANGE, RowKind.FRAME, RowKind.OVERHEAD, RowKind.SPAN)
+)
 _KINDS = {
     "X": "views of other rows",
     **dict.fromkeys("stf", FLOWS),
@@ -121,7 +123,7 @@ def unused_kind(ph: str, cat: str) -> str:
     if cat.lower() == COUNTER_RANGES:
         return COUNTER_RANGES
     if ph == "X":
-        return kind_of(ph) if _CATEGORIES.get(cat.lower()) is Row.IGNORED else ""
+        return kind_of(ph) if _CATEGORIES.get(cat.lower()) is RowKind.IGNORED else ""
     if ph == "M" or not is_phase(ph) or (belongs(cat) and kind_of(ph) not in NO_FIGURE):
         return ""
     return kind_of(ph)
@@ -134,7 +136,7 @@ def is_phase(ph: str) -> bool:
 
 def belongs(cat: str) -> bool:
     """Whether the complete rows of a category are in some table."""
-    return _CATEGORIES.get(cat.lower(), Row.UNKNOWN) in _TABLES
+    return _CATEGORIES.get(cat.lower(), RowKind.UNKNOWN) in _TABLES
 
 
 def device_category(name: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from analyze import schema
-from analyze.trace.classes import Row, activity_kind
+from analyze.trace.classes import RowKind, activity_kind
 from analyze.trace.clock import NULL, Int64, durations_ns, to_ns
 from analyze.trace.codes import NO_TEXT, Codes, Texts
 from analyze.trace.decode import NO_ARGS, Args, Event
@@ -26,7 +26,7 @@ _NO_RAW = msgspec.Raw(b"")
 _NO_TIMES = np.empty(0, dtype=np.int64)
 
 
-class Table:
+class TableBuffer:
     """The columns of one table as growing arrays."""
 
     def __init__(self, columns: schema.Schema) -> None:
@@ -42,7 +42,7 @@ class Table:
         series = [self._series(column, texts).alias(column.name) for column in self.columns]
         return pl.DataFrame(series)
 
-    def _series(self, column: schema.Column, texts: Texts) -> pl.Series:
+    def _series(self, column: schema.Field, texts: Texts) -> pl.Series:
         if column.name in self.ints:
             return _numbers(np.frombuffer(self.ints.pop(column.name), dtype=np.int64))
         codes = self.codes.pop(column.name)
@@ -74,7 +74,7 @@ class Tables:
         checks: tuple[Check, ...] = (are_sizes, are_words, is_grid)
         self.raw_codes = {check: RawCodes(self.texts, check) for check in checks}
         self.threads = Codes()
-        self.tables = {name: Table(columns) for name, columns in _SCHEMAS.items()}
+        self.tables = {name: TableBuffer(columns) for name, columns in _SCHEMAS.items()}
 
     def append(self, groups: Groups) -> None:
         """Add the events of one piece, grouped by table.
@@ -86,7 +86,7 @@ class Tables:
         for row, start in starts.items():
             name, fill = _FILLS[row]
             events = groups[row]
-            dur = _NO_TIMES if row is Row.MEMORY else durations_ns([e.dur for e in events])
+            dur = _NO_TIMES if row is RowKind.MEMORY else durations_ns([e.dur for e in events])
             if len(start) and start.min() == NULL:
                 self._note_times("ts", events, start)
             if len(dur) and dur.min() < 0:
@@ -172,20 +172,20 @@ def _packed(times: Int64) -> array[int]:
     return packed
 
 
-def _fill_named(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_named(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]) -> None:
     texts = tables.texts
     table.ints["start_ns"].extend(start)
     table.ints["dur_ns"].extend(dur)
     table.codes["name"].extend([texts[e.name] for e in events])
 
 
-def _fill_threaded(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_threaded(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]) -> None:
     threads = tables.threads
     _fill_named(tables, table, events, start, dur)
     table.codes["thread"].extend([threads[e.pid, e.tid] for e in events])
 
 
-def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_ops(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_threaded(tables, table, events, start, dur)
     args = [e.args for e in events]
     table.ints["external_id"].extend(tables.ints("External id", [a.external_id for a in args]))
@@ -199,12 +199,12 @@ def _fill_ops(tables: Tables, table: Table, events: list[Event], start: array[in
     table.codes["concrete_inputs"].extend(tables.raw("Concrete Inputs", concrete, are_words))
 
 
-def _fill_runtime(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_runtime(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_threaded(tables, table, events, start, dur)
     _fill_links(tables, table, events)
 
 
-def _fill_links(tables: Tables, table: Table, events: list[Event]) -> None:
+def _fill_links(tables: Tables, table: TableBuffer, events: list[Event]) -> None:
     args = [e.args for e in events]
     table.ints["correlation"].extend([c or NULL for c in tables.ints("correlation", [a.correlation for a in args])])
     new = tables.ints("External id", [a.external_id for a in args])
@@ -212,7 +212,9 @@ def _fill_links(tables: Tables, table: Table, events: list[Event]) -> None:
     table.ints["external_id"].extend([o if n == NULL else n for n, o in zip(new, old, strict=True)])
 
 
-def _fill_activities(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_activities(
+    tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]
+) -> None:
     _fill_named(tables, table, events, start, dur)
     _fill_links(tables, table, events)
     args = [e.args for e in events]
@@ -231,7 +233,7 @@ def _fill_activities(tables: Tables, table: Table, events: list[Event], start: a
     _fill_collectives(tables, table, args)
 
 
-def _fill_collectives(tables: Tables, table: Table, args: list[Args]) -> None:
+def _fill_collectives(tables: Tables, table: TableBuffer, args: list[Args]) -> None:
     """What a process group wrote on its kernels; few pieces of few files hold any."""
     if any(a.collective is not None for a in args):
         named = [a if a.collective is not None else NO_ARGS for a in args]
@@ -249,13 +251,13 @@ def _fill_collectives(tables: Tables, table: Table, args: list[Args]) -> None:
         table.ints[name].extend(array("q", [NULL]) * len(args))
 
 
-def _fill_frames(tables: Tables, table: Table, events: list[Event], start: array[int], dur: array[int]) -> None:
+def _fill_frames(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]) -> None:
     _fill_threaded(tables, table, events, start, dur)
     table.ints["python_id"].extend(tables.ints("Python id", [e.args.python_id for e in events]))
     table.ints["parent_id"].extend(tables.ints("Python parent id", [e.args.parent_id for e in events]))
 
 
-def _fill_memory(tables: Tables, table: Table, events: list[Event], start: array[int], _dur: array[int]) -> None:
+def _fill_memory(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], _dur: array[int]) -> None:
     threads = tables.threads
     table.ints["time_ns"].extend(start)
     table.codes["thread"].extend([threads[e.pid, e.tid] for e in events])
@@ -298,16 +300,16 @@ _SCHEMAS: dict[str, schema.Schema] = {
     "spans": schema.SPANS,
     "memory": schema.MEMORY,
 }
-_Fill = Callable[[Tables, Table, list[Event], "array[int]", "array[int]"], None]
-_FILLS: dict[Row, tuple[str, _Fill]] = {
-    Row.OP: ("ops", _fill_ops),
-    Row.API: ("runtime", _fill_runtime),
-    Row.ACTIVITY: ("activities", _fill_activities),
-    Row.RANGE: ("ranges", _fill_threaded),
-    Row.FRAME: ("frames", _fill_frames),
-    Row.OVERHEAD: ("overhead", _fill_named),
-    Row.SPAN: ("spans", _fill_named),
-    Row.MEMORY: ("memory", _fill_memory),
+_Fill = Callable[[Tables, TableBuffer, list[Event], "array[int]", "array[int]"], None]
+_FILLS: dict[RowKind, tuple[str, _Fill]] = {
+    RowKind.OP: ("ops", _fill_ops),
+    RowKind.API: ("runtime", _fill_runtime),
+    RowKind.ACTIVITY: ("activities", _fill_activities),
+    RowKind.RANGE: ("ranges", _fill_threaded),
+    RowKind.FRAME: ("frames", _fill_frames),
+    RowKind.OVERHEAD: ("overhead", _fill_named),
+    RowKind.SPAN: ("spans", _fill_named),
+    RowKind.MEMORY: ("memory", _fill_memory),
 }
 
 

@@ -7,33 +7,39 @@ from collections import Counter
 from collections.abc import Mapping
 
 from analyze.errors import NotATraceError
-from analyze.trace.foreign_formats import MEMORY_HINT, MEMORY_TIMELINE, RECORD_HINT, SAMPLE_BYTES, Kind
+from analyze.trace.foreign_formats import MEMORY_HINT, MEMORY_TIMELINE, RECORD_HINT, SAMPLE_BYTES, ForeignFormat
 
 PROFILER_HINT = "Supported are traces of torch.profiler (Kineto), PyTorch 1.8 and newer. " + RECORD_HINT
-_HATCHET = Kind("a profile of Triton Proton (hatchet: sums per kernel, no times)")
-_BEGINNINGS: tuple[tuple[re.Pattern[bytes], Kind], ...] = (
+_HATCHET = ForeignFormat("a profile of Triton Proton (hatchet: sums per kernel, no times)")
+_BEGINNINGS: tuple[tuple[re.Pattern[bytes], ForeignFormat], ...] = (
     (re.compile(rb'\s*\[\s*\{\s*"(?:children|frame|metrics)"\s*:'), _HATCHET),
-    (re.compile(rb"\s*\[\s*\[\s*-?\d+\s*,\s*[0-3]\s*,\s*-?\d+\s*,\s*\d+\s*\]"), Kind(MEMORY_TIMELINE, MEMORY_HINT)),
-    (re.compile(rb"\s*\[\s*\[\s*(?:-1|\d{10,})\s*[,\]]"), Kind(MEMORY_TIMELINE, MEMORY_HINT)),
-    (re.compile(rb"\s*\[\s*\[\s*\]\s*,\s*\[\s*\]\s*\]"), Kind(MEMORY_TIMELINE + "; it is empty", MEMORY_HINT)),
-    (re.compile(rb"\s*\{\s*\}\s*$"), Kind("an empty JSON object")),
-    (re.compile(rb"\s*\[\s*\]\s*$"), Kind("an empty JSON list")),
+    (
+        re.compile(rb"\s*\[\s*\[\s*-?\d+\s*,\s*[0-3]\s*,\s*-?\d+\s*,\s*\d+\s*\]"),
+        ForeignFormat(MEMORY_TIMELINE, MEMORY_HINT),
+    ),
+    (re.compile(rb"\s*\[\s*\[\s*(?:-1|\d{10,})\s*[,\]]"), ForeignFormat(MEMORY_TIMELINE, MEMORY_HINT)),
+    (re.compile(rb"\s*\[\s*\[\s*\]\s*,\s*\[\s*\]\s*\]"), ForeignFormat(MEMORY_TIMELINE + "; it is empty", MEMORY_HINT)),
+    (re.compile(rb"\s*\{\s*\}\s*$"), ForeignFormat("an empty JSON object")),
+    (re.compile(rb"\s*\[\s*\]\s*$"), ForeignFormat("an empty JSON list")),
 )
-_MARKS: tuple[tuple[tuple[bytes, ...], Kind], ...] = (
-    ((b'"rocprofiler-sdk-tool"',), Kind("JSON from rocprofv3")),
+_MARKS: tuple[tuple[tuple[bytes, ...], ForeignFormat], ...] = (
+    ((b'"rocprofiler-sdk-tool"',), ForeignFormat("JSON from rocprofv3")),
     (
         (b'"schema"', b'"nodes"'),
-        Kind("a PyTorch execution trace (operators and tensors, no times on a device)"),
+        ForeignFormat("a PyTorch execution trace (operators and tensors, no times on a device)"),
     ),
-    ((b'"segments"', b'"device_traces"'), Kind("a memory snapshot in JSON")),
+    ((b'"segments"', b'"device_traces"'), ForeignFormat("a memory snapshot in JSON")),
     (
         (b'"tool"', b'"gpuledger"', b'"definitions"'),
-        Kind("a gpuledger report, not a trace", "Pass the trace it was made from."),
+        ForeignFormat("a gpuledger report, not a trace", "Pass the trace it was made from."),
     ),
-    ((b'"string_table"',), Kind("a log of torch.compile from tlparse (no times on a device)")),
-    ((b'"artifacts"', b'"url"'), Kind("a page list of tlparse (logs of torch.compile, no times on a device)")),
-    ((b"speedscope.app/file-format-schema",), Kind("a speedscope profile")),
-    ((b'"CudaEvent"',), Kind("a JSON export of Nsight Systems", "Analyse it with `nsys stats`. " + RECORD_HINT)),
+    ((b'"string_table"',), ForeignFormat("a log of torch.compile from tlparse (no times on a device)")),
+    ((b'"artifacts"', b'"url"'), ForeignFormat("a page list of tlparse (logs of torch.compile, no times on a device)")),
+    ((b"speedscope.app/file-format-schema",), ForeignFormat("a speedscope profile")),
+    (
+        (b'"CudaEvent"',),
+        ForeignFormat("a JSON export of Nsight Systems", "Analyse it with `nsys stats`. " + RECORD_HINT),
+    ),
 )
 _WRITERS: tuple[tuple[re.Pattern[bytes], str], ...] = (  # Chrome-trace JSON whose rows would pass for ours
     (re.compile(rb'"call_stack"\s*:|"GPU cycle"'), "Triton Proton"),

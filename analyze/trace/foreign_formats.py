@@ -22,7 +22,7 @@ _TAR_AT, _TAR_BLOCK = 257, 512
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ForeignFormat:
     """A format that is no trace.
 
     Attributes:
@@ -39,54 +39,57 @@ class Kind:
 
 
 _NSYS_HINT = "Analyse it with `nsys stats`. " + RECORD_HINT
-_MAGIC: tuple[tuple[bytes, Kind], ...] = (
-    (b"\x89PNG", Kind("a PNG image")),
-    (b"\xff\xd8\xff", Kind("a JPEG image")),
-    (b"%PDF", Kind("a PDF document")),
-    (b"BZh", Kind("compressed with bzip2", "Unpack it first: `bunzip2 FILE`.")),
-    (b"\xfd7zXZ", Kind("compressed with xz", "Unpack it first: `unxz FILE`.")),
-    (b"7z\xbc\xaf\x27\x1c", Kind("a 7z archive", "Unpack it and pass the trace inside: `7z x FILE`.")),
-    (b"\xff\xfe", Kind("text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`.")),
-    (b"\xfe\xff", Kind("text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`.")),
-    (b"\x7fELF", Kind("a program")),
-    (b"NVR\0", Kind("a report of Nsight Compute", "Analyse it with `ncu --import`. " + RECORD_HINT)),
-    (b"PAR1", Kind("a Parquet table")),
-    (b"\x93NUMPY", Kind("a NumPy array")),
+_MAGIC: tuple[tuple[bytes, ForeignFormat], ...] = (
+    (b"\x89PNG", ForeignFormat("a PNG image")),
+    (b"\xff\xd8\xff", ForeignFormat("a JPEG image")),
+    (b"%PDF", ForeignFormat("a PDF document")),
+    (b"BZh", ForeignFormat("compressed with bzip2", "Unpack it first: `bunzip2 FILE`.")),
+    (b"\xfd7zXZ", ForeignFormat("compressed with xz", "Unpack it first: `unxz FILE`.")),
+    (b"7z\xbc\xaf\x27\x1c", ForeignFormat("a 7z archive", "Unpack it and pass the trace inside: `7z x FILE`.")),
+    (b"\xff\xfe", ForeignFormat("text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`.")),
+    (b"\xfe\xff", ForeignFormat("text in UTF-16", "Convert it to UTF-8: `iconv -f UTF-16 -t UTF-8 FILE`.")),
+    (b"\x7fELF", ForeignFormat("a program")),
+    (b"NVR\0", ForeignFormat("a report of Nsight Compute", "Analyse it with `ncu --import`. " + RECORD_HINT)),
+    (b"PAR1", ForeignFormat("a Parquet table")),
+    (b"\x93NUMPY", ForeignFormat("a NumPy array")),
 )
-_SUFFIXES: tuple[tuple[tuple[str, ...], Kind], ...] = (  # formats without a mark of their own
-    ((".nsys-rep", ".qdrep", ".qdstrm"), Kind("a report of Nsight Systems", _NSYS_HINT)),
-    ((".ncu-rep", ".ncu-repz"), Kind("a report of Nsight Compute", "Analyse it with `ncu --import`. " + RECORD_HINT)),
-    ((".msgpack",), Kind("a MessagePack document, as Triton Proton can write")),
+_SUFFIXES: tuple[tuple[tuple[str, ...], ForeignFormat], ...] = (  # formats without a mark of their own
+    ((".nsys-rep", ".qdrep", ".qdstrm"), ForeignFormat("a report of Nsight Systems", _NSYS_HINT)),
+    (
+        (".ncu-rep", ".ncu-repz"),
+        ForeignFormat("a report of Nsight Compute", "Analyse it with `ncu --import`. " + RECORD_HINT),
+    ),
+    ((".msgpack",), ForeignFormat("a MessagePack document, as Triton Proton can write")),
 )
-_SQLITE: tuple[tuple[bytes, Kind], ...] = (
-    (b"CUPTI_ACTIVITY_KIND", Kind("an SQLite export of Nsight Systems (`nsys export`)", _NSYS_HINT)),
-    (b"rocpd_", Kind("an SQLite database of rocprofv3 (rocpd)")),
-    (b"", Kind("an SQLite database, as `nsys export` writes", _NSYS_HINT)),
+_SQLITE: tuple[tuple[bytes, ForeignFormat], ...] = (
+    (b"CUPTI_ACTIVITY_KIND", ForeignFormat("an SQLite export of Nsight Systems (`nsys export`)", _NSYS_HINT)),
+    (b"rocpd_", ForeignFormat("an SQLite database of rocprofv3 (rocpd)")),
+    (b"", ForeignFormat("an SQLite database, as `nsys export` writes", _NSYS_HINT)),
 )
-_HTML: tuple[tuple[bytes, Kind], ...] = (
-    (b"GPU Memory Timeline HTML", Kind(MEMORY_TIMELINE, MEMORY_HINT)),
-    (b"tlparse", Kind("a page of tlparse (logs of torch.compile, no times on a device)")),
-    (b"Stack trie", Kind("a page of tlparse (logs of torch.compile, no times on a device)")),
-    (b"MemoryViz", Kind("a page of torch.cuda._memory_viz", "Pass the snapshot that it was made from.")),
-    (b"viztracer", Kind("a page of VizTracer (Python calls, no times on a device)")),
-    (b"<svg", Kind("an SVG image")),
-    (b"", Kind("an HTML or XML document")),
+_HTML: tuple[tuple[bytes, ForeignFormat], ...] = (
+    (b"GPU Memory Timeline HTML", ForeignFormat(MEMORY_TIMELINE, MEMORY_HINT)),
+    (b"tlparse", ForeignFormat("a page of tlparse (logs of torch.compile, no times on a device)")),
+    (b"Stack trie", ForeignFormat("a page of tlparse (logs of torch.compile, no times on a device)")),
+    (b"MemoryViz", ForeignFormat("a page of torch.cuda._memory_viz", "Pass the snapshot that it was made from.")),
+    (b"viztracer", ForeignFormat("a page of VizTracer (Python calls, no times on a device)")),
+    (b"<svg", ForeignFormat("an SVG image")),
+    (b"", ForeignFormat("an HTML or XML document")),
 )
-_TFEVENTS = Kind(
+_TFEVENTS = ForeignFormat(
     "a TensorBoard event file",
     "tensorboard_trace_handler writes the trace beside it, as *.pt.trace.json. " + RECORD_HINT,
 )
-_XPLANE = Kind("a profile of JAX or TensorFlow (XSpace, *.xplane.pb)")
-_PERFETTO = Kind(
+_XPLANE = ForeignFormat("a profile of JAX or TensorFlow (XSpace, *.xplane.pb)")
+_PERFETTO = ForeignFormat(
     "a Perfetto protobuf trace", "Only the Chrome JSON that torch.profiler exports can be read. " + RECORD_HINT
 )
 _XPLANE_NAME = re.compile(rb"\x12.(?:/device:|/host:|Task Environment|#)", re.DOTALL)
-_TABLE = Kind("the table that key_averages().table() prints, not a trace", SAME_RUN_HINT)
-_STACKS = Kind("stacks as text (export_stacks, or another tool's flame graph), not a trace", SAME_RUN_HINT)
+_TABLE = ForeignFormat("the table that key_averages().table() prints, not a trace", SAME_RUN_HINT)
+_STACKS = ForeignFormat("stacks as text (export_stacks, or another tool's flame graph), not a trace", SAME_RUN_HINT)
 _FRAME = re.compile(r"\(\d+\):|;")
-_TORCH_LOG = Kind("a log of torch.compile (TORCH_TRACE or TORCH_LOGS), as tlparse reads")
+_TORCH_LOG = ForeignFormat("a log of torch.compile (TORCH_TRACE or TORCH_LOGS), as tlparse reads")
 _TORCH_LOG_LINE = re.compile(r"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ ")
-_CSV = Kind("a table in CSV, not a trace", SAME_RUN_HINT)
+_CSV = ForeignFormat("a table in CSV, not a trace", SAME_RUN_HINT)
 _PICKLE_PROTOCOLS = range(2, 6)
 _JSON = re.compile(rb'\{\s*(?:["}]|\Z)|\[\s*(?:[\[\]{"0-9-]|\Z)')
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
@@ -121,7 +124,7 @@ def refuse_other_kind(first: bytes, name: str) -> None:
     raise NotATraceError(f"{name} is not JSON, but binary data of a kind that is not known here.", RECORD_HINT)
 
 
-def _by_mark(first: bytes) -> Kind | None:
+def _by_mark(first: bytes) -> ForeignFormat | None:
     """The format that a file's first bytes name."""
     if first.startswith(b"SQLite format 3"):
         return _marked(_SQLITE, first)
@@ -132,11 +135,11 @@ def _by_mark(first: bytes) -> Kind | None:
     return next((kind for magic, kind in _MAGIC if first.startswith(magic)), None)
 
 
-def _by_suffix(name: str) -> Kind | None:
+def _by_suffix(name: str) -> ForeignFormat | None:
     return next((kind for suffixes, kind in _SUFFIXES if name.lower().endswith(suffixes)), None)
 
 
-def _marked(kinds: tuple[tuple[bytes, Kind], ...], text: bytes) -> Kind:
+def _marked(kinds: tuple[tuple[bytes, ForeignFormat], ...], text: bytes) -> ForeignFormat:
     """The first kind whose mark is in the text; the last one has no mark."""
     return next(kind for mark, kind in kinds if mark in text)
 
@@ -145,7 +148,7 @@ def _is_text(data: bytes) -> bool:
     return not any(byte < 0x20 and byte not in b"\t\n\r\f\x1b" for byte in data)
 
 
-def _by_text(sample: bytes) -> Kind | None:
+def _by_text(sample: bytes) -> ForeignFormat | None:
     """What a text is, by its first lines."""
     if not _is_text(sample[:4096]):
         return None
@@ -161,7 +164,7 @@ def _by_text(sample: bytes) -> Kind | None:
         return _STACKS
     if _is_csv(lines):
         return _CSV
-    return Kind("text, not JSON") if lines else None
+    return ForeignFormat("text, not JSON") if lines else None
 
 
 def _are_stacks(lines: list[str]) -> bool:

@@ -16,7 +16,7 @@ from analyze.trace import wire
 from analyze.trace.pieces import Layout, find_separator, split
 from analyze.trace.source import Source
 from analyze.trace.stream import is_stream
-from analyze.trace.stretch import Part, read_part
+from analyze.trace.stretch import Stretch, read_part
 from analyze.trace.unpack import BLOCK_BYTES, GZIP_MAGIC, ZIP_MAGIC, ZSTD_MAGIC
 
 BYTES_PER_JOB = 1 << 27  # below it a process costs more to start than it saves
@@ -34,7 +34,7 @@ def jobs_for(size_bytes: int) -> int:
 
 def read_in_parallel(
     source: Source, layout: Layout, jobs: int | None, on_progress: Callable[[int], None] | None
-) -> Part | None:
+) -> Stretch | None:
     """Read a file with several processes; None when one has to do it.
 
     That is for standard input, small and compressed files, layouts in which the end of an event cannot be seen without

@@ -22,7 +22,7 @@ from analyze.trace.programs import Programs, separate
 from analyze.trace.rest import Rest
 from analyze.trace.source import Source
 from analyze.trace.steps import steps_are_ranges
-from analyze.trace.stretch import Part, lists_before, read_part, too_damaged
+from analyze.trace.stretch import Stretch, lists_before, read_part, too_damaged
 from analyze.trace.writers import Writer, name_writer
 from analyze.units import plural
 
@@ -98,7 +98,7 @@ def read(
     return _finish(source, layout, part)
 
 
-def _finish(source: Source, layout: Layout, part: Part) -> Recording:
+def _finish(source: Source, layout: Layout, part: Stretch) -> Recording:
     frames, programs = separate(part.tables.frames(), part.announced)
     damage = part.damage
     read_rows = sum(frame.height for name, frame in frames.items() if name != "threads")
@@ -142,7 +142,7 @@ def _finish(source: Source, layout: Layout, part: Part) -> Recording:
     )
 
 
-def _notices(source: Source, part: Part, *, readable_head: bool) -> Iterator[Notice]:
+def _notices(source: Source, part: Stretch, *, readable_head: bool) -> Iterator[Notice]:
     damage = part.damage
     if source.cut or damage.cut:
         why = source.cut or "the document ends inside its list of events"

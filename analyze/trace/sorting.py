@@ -9,7 +9,7 @@ from analyze.trace.classes import (
     FLOWS,
     MEMORY_NAME,
     MEMORY_PHASES,
-    Row,
+    RowKind,
     device_category,
     is_phase,
     kind_of,
@@ -26,7 +26,7 @@ DEVICE_WAITS = frozenset(
     ("event_wait", "Event Wait", "Stream Wait Event", "Stream Sync", "Event Sync", "Context Sync", "Stream Synchronize")
 )
 _SHOWN = 40
-Groups = dict[Row, list[Event]]
+Groups = dict[RowKind, list[Event]]
 
 
 @dataclass
@@ -72,7 +72,7 @@ def sort_events(events: list[Event]) -> Sorted:
     members: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
         members[event.cat].append(event)
-    categories: defaultdict[Row, list[str]] = defaultdict(list)
+    categories: defaultdict[RowKind, list[str]] = defaultdict(list)
     for cat in members:
         categories[table_of(cat)].append(cat)
     odd: list[Event] = []
@@ -80,9 +80,9 @@ def sort_events(events: list[Event]) -> Sorted:
     groups = found.groups
     for row, cats in categories.items():
         mine = members[cats[0]] if len(cats) == 1 else [e for e in events if e.cat in cats]
-        if row is Row.UNKNOWN:
+        if row is RowKind.UNKNOWN:
             odd += mine
-        elif row is Row.IGNORED:
+        elif row is RowKind.IGNORED:
             found.counts.unused[FLOWS] += len(mine)
         else:
             groups[row] = [e for e in mine if e.ph == "X"]
@@ -102,7 +102,7 @@ def sort_events(events: list[Event]) -> Sorted:
 def _sort_odd(odd: list[Event], found: Sorted) -> None:
     """Place events that their category alone does not."""
     groups, counts = found.groups, found.counts
-    memory: list[Event] = groups.setdefault(Row.MEMORY, [])
+    memory: list[Event] = groups.setdefault(RowKind.MEMORY, [])
     for event in odd:
         if event.name == MEMORY_NAME and event.ph in MEMORY_PHASES:
             memory.append(event)
@@ -112,31 +112,31 @@ def _sort_odd(odd: list[Event], found: Sorted) -> None:
             counts.unused[unused] += 1
             continue
         row = row_of(event.ph, event.cat, event.name, event.pid)
-        if row is Row.UNKNOWN or row is Row.IGNORED:
+        if row is RowKind.UNKNOWN or row is RowKind.IGNORED:
             row = _place(event, row, found)
-        if row is Row.UNKNOWN:
+        if row is RowKind.UNKNOWN:
             counts.unknown[event.cat] += 1
-        elif row is Row.IGNORED:
+        elif row is RowKind.IGNORED:
             counts.unused[kind_of(event.ph)] += 1
-        elif row is not Row.LOST:
+        elif row is not RowKind.LOST:
             groups.setdefault(row, []).append(event)
 
 
-def _place(event: Event, row: Row, found: Sorted) -> Row:
+def _place(event: Event, row: RowKind, found: Sorted) -> RowKind:
     """The table of an event with an odd category or phase, where its other fields leave no doubt."""
     if not event.cat and (event.ph == "X" or not is_phase(event.ph)) and _on_device(event):
         event.cat = device_category(event.name)
         found.counts.repaired[f"{event.cat} without a category"] += 1
-        return Row.ACTIVITY
+        return RowKind.ACTIVITY
     if event.ph == "X":
         return row
     complete = row_of("X", event.cat, event.name, event.pid)
     what = _described(event)
-    if complete is Row.MEMORY or (event.dur is not None and complete not in (Row.UNKNOWN, Row.IGNORED)):
+    if complete is RowKind.MEMORY or (event.dur is not None and complete not in (RowKind.UNKNOWN, RowKind.IGNORED)):
         found.counts.repaired[what] += 1
         return complete
     found.counts.lost[what] += 1
-    return Row.LOST
+    return RowKind.LOST
 
 
 def _described(event: Event) -> str:
@@ -154,8 +154,8 @@ def _on_device(event: Event) -> bool:
 
 def _take_waits(found: Sorted) -> None:
     """A device's waits are no work."""
-    work = found.groups.get(Row.ACTIVITY, [])
+    work = found.groups.get(RowKind.ACTIVITY, [])
     waits = [e for e in work if e.name in DEVICE_WAITS]
     if waits:
         found.counts.unused[WAITS] += len(waits)
-        found.groups[Row.ACTIVITY] = [e for e in work if e.name not in DEVICE_WAITS]
+        found.groups[RowKind.ACTIVITY] = [e for e in work if e.name not in DEVICE_WAITS]

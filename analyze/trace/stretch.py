@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyze.errors import DamagedTraceError, NotATraceError
-from analyze.trace.classes import Row
+from analyze.trace.classes import RowKind
 from analyze.trace.clock import NeedsTextError
 from analyze.trace.collection import collection_paused
 from analyze.trace.columns import Tables
@@ -25,7 +25,7 @@ GIVE_UP_USELESS = 1_000_000  # rows without category or phase, and half of those
 
 
 @dataclass
-class Part:
+class Stretch:
     """What was read of a stretch.
 
     Attributes:
@@ -51,7 +51,7 @@ class Part:
     keys_after: dict[str, Any] = field(default_factory=dict)
     ended: bool = False
 
-    def absorb(self, later: Part) -> None:
+    def absorb(self, later: Stretch) -> None:
         """Append a later stretch of the same document."""
         rows = {name: len(table) for name, table in self.tables.tables.items()}
         self.announced += (announcement.behind(rows) for announcement in later.announced)
@@ -65,7 +65,7 @@ class Part:
 
 def read_part(
     pieces: Iterator[bytes], layout: Layout, *, to_the_end: bool, on_progress: Callable[[int], None] | None = None
-) -> Part:
+) -> Stretch:
     """Read a stretch of a document.
 
     Args:
@@ -104,7 +104,7 @@ class _Reader:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.decoder = Decoder()
-        self.part = Part()
+        self.part = Stretch()
         self.pending = b""
 
     def take(self, piece: bytes) -> None:
@@ -175,7 +175,7 @@ class _Reader:
         if found.damage is not None:
             part.damage = part.damage + found.damage
         part.events += len(found.events)
-        part.metadata += len(sorted_events.groups.get(Row.META, ()))
+        part.metadata += len(sorted_events.groups.get(RowKind.META, ()))
         part.counts.update(sorted_events.counts)
         self._note_processes(found.events, sorted_events.groups)
         self._give_up()
@@ -200,7 +200,7 @@ class _Reader:
         return sound[0] if sound else salvage(piece, self.layout.separator or b",", exact_text=True)[0]
 
     def _note_processes(self, events: list[Event], groups: Groups) -> None:
-        named = [event for event in groups.get(Row.META, ()) if event.name == "process_name"]
+        named = [event for event in groups.get(RowKind.META, ()) if event.name == "process_name"]
         for event in named:
             self.part.processes.setdefault(event.pid, str(event.args.label))
         if named:

@@ -14,7 +14,7 @@ from analyze.trace.odd import Odd
 from analyze.trace.programs import Announcement
 from analyze.trace.rest import Rest
 from analyze.trace.sorting import COUNTERS, Counts
-from analyze.trace.stretch import Part
+from analyze.trace.stretch import Stretch
 
 _LENGTH_BYTES = 8
 
@@ -37,7 +37,7 @@ class _Header(msgspec.Struct):
     columns: list[tuple[str, str, str, int]]
 
 
-def send(part: Part, file: IO[bytes]) -> None:
+def send(part: Stretch, file: IO[bytes]) -> None:
     """Write a part."""
     tables = part.tables
     columns = [
@@ -68,7 +68,7 @@ def send(part: Part, file: IO[bytes]) -> None:
     file.flush()
 
 
-def receive(file: IO[bytes]) -> Part | None:
+def receive(file: IO[bytes]) -> Stretch | None:
     """Read a part; None when the other process ended before it was sent."""
     size = file.read(_LENGTH_BYTES)
     head = file.read(int.from_bytes(size, "little"))
@@ -76,7 +76,7 @@ def receive(file: IO[bytes]) -> Part | None:
         return None
     header = msgspec.msgpack.decode(head, type=_Header)
     of_damage, of_tables = (Odd(Counter(counts), examples) for counts, examples in header.odd)
-    part = Part(
+    part = Stretch(
         counts=Counts(*map(Counter, header.counters)),
         events=header.events,
         metadata=header.metadata,

@@ -12,7 +12,7 @@ from analyze.trace.classes import COUNTER_RANGES, LEGACY_PID
 from analyze.trace.foreign import PROFILER_HINT, name_other_writer, refuse_other_writer
 from analyze.trace.foreign_formats import RECORD_HINT
 from analyze.trace.sorting import WAITS
-from analyze.trace.stretch import Part
+from analyze.trace.stretch import Stretch
 
 
 class Writer(Enum):
@@ -25,7 +25,7 @@ class Writer(Enum):
 _TABLES = ("ops", "runtime", "activities", "ranges", "frames", "spans", "memory")
 
 
-def name_writer(file: str, frames: Mapping[str, pl.DataFrame], part: Part) -> Writer:
+def name_writer(file: str, frames: Mapping[str, pl.DataFrame], part: Stretch) -> Writer:
     """Find out who wrote the document.
 
     Args:
@@ -48,7 +48,7 @@ def name_writer(file: str, frames: Mapping[str, pl.DataFrame], part: Part) -> Wr
     raise _without_rows(file, part)
 
 
-def _without_rows(file: str, part: Part) -> NotATraceError:
+def _without_rows(file: str, part: Stretch) -> NotATraceError:
     """The error for a list of events in which nothing can be measured."""
     if part.events > part.metadata:
         count = f"{part.events - part.metadata:,} events"

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from analyze.kernels import classify, classify_name
 from analyze.kernels.classification import TABLE
 from analyze.kernels.names import parse
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 from analyze.kernels.table import RuleTable
 from tests.kernels.labels import LABELS, SHARED, VIT_NAMES, Label, confusions, read_labels, score
 from tests.kernels.public_names import PUBLIC_NAMES
@@ -96,7 +96,7 @@ def _group(label: Label) -> str:
 
 def _wrong_when_left_out(labels: list[Label], key: Callable[[Label], str]) -> Iterator[Label]:
     kernels = {label.name: parse(label.name) for label in labels}
-    support: dict[Rule, set[str]] = defaultdict(set)
+    support: dict[NameRule, set[str]] = defaultdict(set)
     members: dict[str, list[Label]] = defaultdict(list)
     for label in labels:
         members[key(label)].append(label)

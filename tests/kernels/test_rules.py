@@ -10,7 +10,7 @@ from analyze.kernels.categories import NAMES
 from analyze.kernels.classification import TABLE, classify_name
 from analyze.kernels.literals import required_literals
 from analyze.kernels.names import parse
-from analyze.kernels.rule import Rule
+from analyze.kernels.rule import NameRule
 from analyze.kernels.rules import RULES
 from tests.kernels.labels import LABELS, VIT_NAMES, read_labels, score
 from tests.kernels.public_names import PUBLIC_NAMES
@@ -20,7 +20,7 @@ EXAMPLES = [pytest.param(rule, example, id=example[:80]) for rule in RULES for e
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
-def test_example_is_caught_by_its_own_rule(rule: Rule, example: str) -> None:
+def test_example_is_caught_by_its_own_rule(rule: NameRule, example: str) -> None:
     assert TABLE.match(parse(example)) is rule
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from analyze.compare import Comparable, compare
-from analyze.compare.comparable import Judged, Work
+from analyze.compare.comparable import Judged, WorkTime
 from analyze.compare.gates import GateResult, judge_gate, parse_gate
 from analyze.compare.judged import JudgedReport, judged_report
 from analyze.compare.junit import render as junit
@@ -81,7 +81,7 @@ def test_limits_on_kernels_categories_and_ops(expression: str, line: str, this: 
 
 def test_names_of_kernels_hold_anything(this: Comparable) -> None:
     name = "void f<int, (a > 3)>(float*) [clone]"
-    odd = replace(this, activity_times=(Work(2, 5000, name=name), Work(1, 5000, name="other")))
+    odd = replace(this, activity_times=(WorkTime(2, 5000, name=name), WorkTime(1, 5000, name="other")))
     assert said(f"kernel:{name} sum > 4 us", odd) == f"✗ kernel:{name} sum 5 us > 4 us"
     assert said("kernel:void f<*> 3)>*[clone] share < 60%", odd) == "✗ kernel:void f<*> 3)>*[clone] share 50% < 60%"
 

@@ -38,7 +38,7 @@ def test_golden(sample: Report, form: str) -> None:
 
 
 def test_golden_schema() -> None:
-    assert json.loads((GOLDEN / "report.schema.json").read_text()) == json_schema()
+    assert json.loads((GOLDEN / "report.schema.json").read_text()) == json.loads(json.dumps(json_schema()))
 
 
 def test_json_keeps_its_contract(sample: Report) -> None:
