@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from analyze.cli.choices import Measuring, Reading
 from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import (
     CONTEXT,
@@ -21,6 +23,7 @@ from analyze.cli.options import (
     selection_options,
 )
 from analyze.errors import SelectionError, UnreadableError
+from analyze.settings import Definitions
 
 if TYPE_CHECKING:
     from analyze.compare.gates import Gate
@@ -79,7 +82,7 @@ def compare_command(
     check_selection(steps, range_name)
     if from_settings("gates"):
         gates = ()  # budgets of a project are for single runs of it
-    selected = {"steps": steps, "range": range_name}
+    measuring = Measuring(steps, range_name, Definitions(top=top))
     if all(Path(path).is_dir() for path in paths):
         from analyze.cli.ranks_command import compare_folders
 
@@ -92,7 +95,7 @@ def compare_command(
         _only_traces("memory snapshots", steps or range_name, gates, junit)
         delivery.deliver(_snapshots(paths, top, delivery.redaction()))
         return 0
-    made = _traces(paths, top, selected, gates, jobs=jobs, trusted=trust_size, redaction=delivery.redaction())
+    made = _traces(paths, measuring, gates, Reading(jobs, trust_size), delivery.redaction())
     if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit
 
@@ -121,7 +124,6 @@ def _check_paths(paths: tuple[str, ...]) -> None:
 def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) -> Document:
     from analyze.cli.inputs import load_snapshot
     from analyze.compare.snapshots import compare_snapshots
-    from analyze.settings import Definitions
 
     if len(paths) > 2:
         raise SelectionError(f"{len(paths)} memory snapshots cannot be compared at once.", "Pass two.")
@@ -131,37 +133,28 @@ def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) ->
 
 def _traces(
     paths: tuple[str, ...],
-    top: int,
-    selected: dict[str, Any],
+    measuring: Measuring,
     gates: tuple[Gate, ...],
-    *,
-    jobs: int | None,
-    trusted: bool,
+    reading: Reading,
     redaction: Redaction | None,
 ) -> JudgedComparison:
     from analyze.cli.inputs import load_comparable
     from analyze.compare import compare, labels_of, line_up
     from analyze.compare.judged import judged_comparison
     from analyze.report.stored import read_stored
-    from analyze.settings import Definitions
 
-    if any(selected.values()) and all(read_stored(path) is not None for path in paths):
+    if measuring.selects and all(read_stored(path) is not None for path in paths):
         hint = "Make the reports anew from the traces with the option, or leave it out."
         raise SelectionError("The inputs are reports: --steps and --range select traces.", hint)
-    choices = {**selected, "definitions": Definitions(top=top)}
     subjects = []
     for path in paths:
         with progress() as on_progress:
-            subjects.append(
-                load_comparable(
-                    path, choices, {"jobs": jobs, "trusted": trusted, "on_progress": on_progress}, redaction
-                )
-            )
+            subjects.append(load_comparable(path, measuring, replace(reading, on_progress=on_progress), redaction))
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:
         return judged_comparison(line_up(subjects, labels), subjects, labels, gates)
     a, b = subjects
-    told_by_label = a.name == b.name and labels != ["A", "B"]  # letters say less than a name twice
-    made = compare(a, b, names=labels if told_by_label else None, top=top)
+    named_by_label = a.name == b.name and labels != ["A", "B"]  # letters say less than a name twice
+    made = compare(a, b, names=labels if named_by_label else None, top=measuring.definitions.top)
     return judged_comparison(made, subjects, labels, gates)

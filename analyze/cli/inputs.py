@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analyze.errors import NotATraceError, SelectionError
 from analyze.report import Report, build_report
@@ -12,18 +13,19 @@ from analyze.trace import Trace
 from analyze.trace.stream import is_stream, name_of
 
 if TYPE_CHECKING:
+    from analyze.cli.choices import Measuring, Reading
     from analyze.compare import Comparable
     from analyze.report.redact import Redaction
     from analyze.snapshot import Snapshot
 
 
-def load_report(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
+def load_report(path: str, measuring: Measuring, reading: Reading, redaction: Redaction | None) -> Report:
     """The report on a trace.
 
     Args:
         path: the trace, "-" for standard input.
-        choices: arguments of `build_report`.
-        reading: arguments of `Trace.load`.
+        measuring: what of it is measured.
+        reading: how it is read.
         redaction: what to take out of it, None where it may be shown as it is.
 
     Raises:
@@ -41,29 +43,38 @@ def load_report(path: str, choices: dict[str, Any], reading: dict[str, Any], red
             hint = f"Pass the trace beside it, or compare it: analyze compare {file} OTHER"
             raise NotATraceError(f"{name} is what capture noted of a recording, without its trace.", hint)
         raise NotATraceError(f"{name} is a report of {TOOL}, not a trace.", hint)
-    return _built(path, choices, reading, redaction)
+    return _built(path, measuring, reading, redaction)
 
 
-def _built(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Report:
-    trace = Trace.load(path, **reading)
+def _built(path: str, measuring: Measuring, reading: Reading, redaction: Redaction | None) -> Report:
+    trace = Trace.load(path, jobs=reading.jobs, trusted=reading.trusted, on_progress=reading.on_progress)
+    name = measuring.range
     if redaction is None:
-        return build_report(trace, **choices)
+        return _report(trace, measuring)
     from analyze.report.redact.traces import redacted_trace
 
-    name = choices.get("range")
-    choices = choices if name is None else {**choices, "range": redaction.range(name)}
-    return build_report(redacted_trace(trace, redaction), **choices)
+    safe = measuring if name is None else replace(measuring, range=redaction.range(name))
+    return _report(redacted_trace(trace, redaction), safe)
 
 
-def load_comparable(
-    path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None
-) -> Comparable:
+def _report(trace: Trace, measuring: Measuring) -> Report:
+    return build_report(
+        trace,
+        steps=measuring.steps,
+        range=measuring.range,
+        definitions=measuring.definitions,
+        limits=measuring.limits,
+        ops=measuring.ops,
+    )
+
+
+def load_comparable(path: str, measuring: Measuring, reading: Reading, redaction: Redaction | None) -> Comparable:
     """One side of a comparison, from a trace, the JSON report of one, or the run.json of a recording.
 
     Args:
         path: the file.
-        choices: arguments of `build_report`; a JSON report has been selected already.
-        reading: arguments of `Trace.load`.
+        measuring: what of it is measured; of a JSON report that is decided already.
+        reading: how it is read.
         redaction: what to take out of it, None where it may be shown as it is.
 
     Raises:
@@ -85,7 +96,7 @@ def load_comparable(
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return comparable_of(_built(path, choices, reading, redaction))
+    return comparable_of(_built(path, measuring, reading, redaction))
 
 
 def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:

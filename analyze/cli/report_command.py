@@ -81,7 +81,7 @@ def report_command(
     check_read_once([trace, *([] if baseline is None else [baseline])])
     check_selection(steps, range_name)
     _check_gates(gates, baseline=baseline)
-    from analyze.settings import Definitions
+    from analyze.settings import Definitions, OpsView
 
     definitions = Definitions(top=top)
     if _is_snapshot(trace):
@@ -92,16 +92,16 @@ def report_command(
                 raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
+    from analyze.cli.choices import Measuring, Reading
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
-    from analyze.metrics import OpsView
 
-    choices = {"steps": steps, "range": range_name, "definitions": definitions, "limits": dict(limits)}
+    measuring = Measuring(steps, range_name, definitions, dict(limits), OpsView(sort or "", group_by_shape))
     with progress() as on_progress:
-        reading = {"jobs": jobs, "trusted": trust_size, "on_progress": on_progress}
+        reading = Reading(jobs, trust_size, on_progress)
         redaction = delivery.redaction()
-        before = load_comparable(baseline, choices, reading, redaction) if baseline is not None else None
-        report = load_report(trace, {**choices, "ops": OpsView(sort or "", group_by_shape)}, reading, redaction)
+        before = load_comparable(baseline, measuring, reading, redaction) if baseline is not None else None
+        report = load_report(trace, measuring, reading, redaction)
     judged = judged_report(report, before, gates, top=top)
     if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit
