@@ -50,7 +50,7 @@ def compare_command(
     **looks: Any,
 ) -> None:
     """Compare and write what changed."""
-    delivery = Delivery(**looks)
+    delivery = Delivery(**looks).aimed(paths)
     delivery.check(paths)
     _check_paths(paths)
     if all(Path(path).is_dir() for path in paths):

@@ -13,7 +13,7 @@ from analyze.notes import Notice, NotMeasured
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import next_steps
 from analyze.report.header import measured_line, verdict_word
-from analyze.report.report import Metric, Report, TraceInfo
+from analyze.report.report import Metric, Report, Source, TraceInfo
 from analyze.report.sections import sections_of
 from analyze.settings import Definitions
 from analyze.timeline import Wish
@@ -45,8 +45,8 @@ def build_report(
     Raises:
         SelectionError: no such steps or range.
     """
-    definitions, guard = definitions or Definitions(), Guard()
-    measures = measure(trace, definitions, Wish(steps, range), ops)
+    definitions, guard, wish = definitions or Definitions(), Guard(), Wish(steps, range)
+    measures = measure(trace, definitions, wish, ops)
     device = guard.make_or("device", lambda: headline(measures.devices), None)
     verdict = guard.make_or("verdict", lambda: judge(measures, definitions, cut=trace.recording.cut), _NO_VERDICT)
     diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)
@@ -80,6 +80,7 @@ def build_report(
             findings=tuple(finding.id for finding in diagnosis.findings),
         ),
         definitions=definitions,
+        source=Source(trace, wish),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from analyze.blocks import Page
@@ -11,7 +11,8 @@ from analyze.metrics import Measures
 from analyze.report.measured import measured
 from analyze.report.plain import frame, plain
 from analyze.settings import Definitions
-from analyze.trace import Recorded
+from analyze.timeline import Wish
+from analyze.trace import Recorded, Trace
 
 
 class Document(Protocol):
@@ -81,6 +82,19 @@ class Metric:
     of: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a report was made from: formats that draw every interval measure it again.
+
+    Attributes:
+        trace: the trace.
+        wish: the part of it that was asked for.
+    """
+
+    trace: Trace
+    wish: Wish
+
+
 @dataclass(frozen=True)
 class Report:
     """One report on a trace, independent of any format.
@@ -94,6 +108,7 @@ class Report:
         metrics: the figures that scripts ask for, by id.
         page: what text formats draw.
         definitions: what the figures mean.
+        source: what it was made from, None where only the figures are known.
     """
 
     version: str
@@ -104,6 +119,7 @@ class Report:
     metrics: dict[str, Metric]
     page: Page
     definitions: Definitions
+    source: Source | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The report by the keys of its contract, `tests/golden/report.schema.json`.

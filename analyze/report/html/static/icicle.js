@@ -1,0 +1,211 @@
+// The icicle: all stacks as one picture, callers above what they call, width by time.
+
+import { API, FRAME, MODULE, OP, RANGE, nodeName, stackOf } from "./data.js";
+import { element, fitted, inkOn, plainTable, readTheme, sized } from "./draw.js";
+import { count, duration } from "./units.js";
+
+/** @typedef {import("./data.js").Scene} Scene */
+/** @typedef {{name: string, kind: number, own: number, total: number, calls: number, children: Frame[], up: Frame|null, node: number}} Frame */
+/** @typedef {{frame: Frame, x: number, wide: number, level: number}} Box */
+
+const LEVEL = 19, LISTED = 100;
+const COLOURS = { [OP]: "#56b4e9", [RANGE]: "#009e73", [API]: "#d5b36a", [FRAME]: "#b9c2cc", [MODULE]: "#e69f00" };
+const KINDS = /** @type {Record<string, number[]>} */ ({ all: [OP, RANGE, API, FRAME, MODULE], modules: [MODULE], ops: [OP, RANGE, API], frames: [FRAME, MODULE] });
+
+export class Icicle {
+  /** @param {Scene} scene */
+  constructor(scene) {
+    this.scene = scene;
+    this.box = /** @type {HTMLElement} */ (document.getElementById("icicle"));
+    this.canvas = element("canvas");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.box.append(this.canvas);
+    this.time = control("icicle-time");
+    this.kinds = control("icicle-kinds");
+    this.find = control("icicle-find");
+    if (!scene.stacks.device.some((ns) => ns > 0)) this.time.value = "host";
+    /** @type {Box[]} */
+    this.boxes = [];
+    this.root = this.zoomed = this.chosen = this.build();
+    this.bind();
+    this.draw();
+  }
+
+  /** The tree of the chosen kinds and times; what is left out counts for the caller that stays. @returns {Frame} */
+  build() {
+    const { stacks } = this.scene, kept = new Set(KINDS[this.kinds.value] ?? KINDS.all);
+    const times = this.time.value === "device" ? stacks.device : stacks.host;
+    /** @type {Frame} */
+    const root = { name: "everything", kind: -1, own: 0, total: 0, calls: 0, children: [], up: null, node: -1 };
+    /** @type {Frame[]} */
+    const of = new Array(times.length);
+    /** @type {Map<Frame, Map<string, Frame>>} */
+    const inside = new Map();
+    for (let node = 0; node < times.length; node++) {
+      const up = stacks.parent[node] < 0 ? root : of[stacks.parent[node]];
+      const kind = stacks.kind[node];
+      if (!kept.has(kind)) {
+        of[node] = up;
+      } else {
+        const name = nodeName(this.scene, node), key = `${kind} ${name}`;
+        const known = inside.get(up) ?? new Map();
+        inside.set(up, known);
+        let frame = known.get(key);
+        if (!frame) {
+          frame = { name, kind, own: 0, total: 0, calls: 0, children: [], up, node };
+          known.set(key, frame);
+          up.children.push(frame);
+        }
+        frame.calls += stacks.calls[node];
+        of[node] = frame;
+      }
+      of[node].own += times[node];
+    }
+    total(root);
+    return root;
+  }
+
+  rebuild() {
+    this.root = this.zoomed = this.chosen = this.build();
+    this.draw();
+  }
+
+  draw() {
+    const theme = readTheme(), width = Math.max(this.box.clientWidth, 100);
+    /** @type {Box[]} */
+    this.boxes = [];
+    /** @type {Frame[]} */
+    const callers = [];
+    for (let at = this.zoomed.up; at; at = at.up) callers.unshift(at);
+    callers.forEach((frame, level) => this.boxes.push({ frame, x: 0, wide: width, level }));
+    const place = (/** @type {Frame} */ frame, /** @type {number} */ x, /** @type {number} */ wide, /** @type {number} */ level) => {
+      this.boxes.push({ frame, x, wide, level });
+      let at = x;
+      for (const child of frame.children) {
+        const room = (child.total / Math.max(frame.total, 1)) * wide;
+        if (room >= 0.5) place(child, at, room, level + 1);
+        at += room;
+      }
+    };
+    place(this.zoomed, 0, width, callers.length);
+    const levels = Math.max(...this.boxes.map((one) => one.level)) + 1;
+    const context = sized(this.canvas, width, levels * LEVEL + 2);
+    context.fillStyle = theme.card;
+    context.fillRect(0, 0, width, levels * LEVEL + 2);
+    context.font = "11.5px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    const sought = this.find.value.trim().toLowerCase();
+    let found = 0;
+    for (const { frame, x, wide, level } of this.boxes) {
+      const hit = sought !== "" && frame.name.toLowerCase().includes(sought);
+      if (hit) found += 1;
+      const colour = hit ? "#f0e442" : frame.kind < 0 ? "#d5dde5" : COLOURS[/** @type {0} */ (frame.kind)];
+      context.globalAlpha = sought && !hit ? 0.45 : 1;
+      context.fillStyle = colour;
+      context.fillRect(x, level * LEVEL, Math.max(wide - 0.8, 0.6), LEVEL - 1);
+      context.fillStyle = inkOn(colour);
+      fitted(context, frame.name, x + 4, level * LEVEL + LEVEL / 2, wide - 8);
+    }
+    context.globalAlpha = 1;
+    const chosen = this.boxes.find(({ frame }) => frame === this.chosen);
+    if (chosen) {
+      context.strokeStyle = theme.ink;
+      context.lineWidth = 2;
+      context.strokeRect(chosen.x + 1, chosen.level * LEVEL, Math.max(chosen.wide - 2, 2), LEVEL - 1);
+    }
+    this.describe(sought, found);
+  }
+
+  /** @param {string} sought @param {number} found */
+  describe(sought, found) {
+    const { chosen, root } = this, where = this.time.value === "device" ? "of device time" : "of host time";
+    const share = root.total ? (100 * chosen.total) / root.total : 0;
+    const matches = sought ? ` ${count(found)} in sight match.` : "";
+    const text = root.total
+      ? `${chosen.name}: ${duration(chosen.total)}, ${share.toFixed(1)}% ${where}; ${duration(chosen.own)} outside what is below it; ${count(chosen.calls)} calls.${matches}`
+      : "No such time was recorded: choose other levels, or the other time.";
+    /** @type {HTMLElement} */ (document.getElementById("icicle-path")).textContent = text;
+  }
+
+  table() {
+    /** @type {Map<string, {name: string, own: number, calls: number}>} */
+    const byName = new Map();
+    const visit = (/** @type {Frame} */ frame) => {
+      const one = byName.get(frame.name) ?? { name: frame.name, own: 0, calls: 0 };
+      one.own += frame.own;
+      one.calls += frame.calls;
+      byName.set(frame.name, one);
+      frame.children.forEach(visit);
+    };
+    visit(this.zoomed);
+    const rows = [...byName.values()].filter((one) => one.own > 0).sort((a, b) => b.own - a.own).slice(0, LISTED);
+    return plainTable(["in it", "own time", "calls"], rows.map((one) => [one.name, duration(one.own), count(one.calls)]), 1);
+  }
+
+  /** @param {Frame} frame */
+  zoom(frame) {
+    this.zoomed = this.chosen = frame;
+    this.draw();
+  }
+
+  /** @param {MouseEvent} event */
+  at(event) {
+    const box = this.canvas.getBoundingClientRect(), level = Math.floor((event.clientY - box.top) / LEVEL), x = event.clientX - box.left;
+    return this.boxes.find((one) => one.level === level && x >= one.x && x < one.x + one.wide)?.frame;
+  }
+
+  bind() {
+    this.canvas.addEventListener("click", (event) => {
+      const frame = this.at(event);
+      if (frame) this.zoom(frame);
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      const frame = this.at(event);
+      this.canvas.title = frame ? `${frame.name}\n${duration(frame.total)}` : "";
+    });
+    this.box.addEventListener("keydown", (event) => {
+      const next = this.neighbour(event.key);
+      if (event.key === "Enter") this.zoom(this.chosen);
+      else if (event.key === "Backspace") this.zoom(this.zoomed.up ?? this.root);
+      else if (next) {
+        this.chosen = next;
+        this.draw();
+      } else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    this.time.addEventListener("change", () => this.rebuild());
+    this.kinds.addEventListener("change", () => this.rebuild());
+    this.find.addEventListener("input", () => this.draw());
+    document.getElementById("icicle-up")?.addEventListener("click", () => this.zoom(this.zoomed.up ?? this.root));
+    document.getElementById("icicle-top")?.addEventListener("click", () => this.zoom(this.root));
+    new ResizeObserver(() => this.draw()).observe(this.box);
+  }
+
+  /** @param {string} key */
+  neighbour(key) {
+    const { chosen } = this, beside = chosen.up?.children ?? [];
+    if (key === "ArrowDown") return chosen.children[0];
+    if (key === "ArrowUp") return chosen.up;
+    if (key === "ArrowRight") return beside[beside.indexOf(chosen) + 1];
+    return key === "ArrowLeft" ? beside[beside.indexOf(chosen) - 1] : undefined;
+  }
+
+  /** The stack of a node, as text. @param {number} node */
+  stackText(node) {
+    return stackOf(this.scene, node).map((one) => nodeName(this.scene, one)).join(" > ");
+  }
+}
+
+/** Sum up from below, and order what is inside by time. @param {Frame} frame @returns {number} */
+function total(frame) {
+  frame.total = frame.own;
+  for (const child of frame.children) frame.total += total(child);
+  frame.children = frame.children.filter((child) => child.total > 0).sort((a, b) => b.total - a.total);
+  return frame.total;
+}
+
+/** @param {string} id */
+function control(id) {
+  return /** @type {HTMLInputElement|HTMLSelectElement} */ (document.getElementById(id));
+}
