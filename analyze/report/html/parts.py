@@ -12,6 +12,7 @@ from analyze.metrics import Measures
 from analyze.metrics.device_time import headline
 from analyze.report.html.roofline import RooflineView, roofline_view
 from analyze.report.html.scene import Scene, build_scene
+from analyze.report.html.strip import StepColumn, step_columns
 from analyze.report.report import Document, Report
 
 _ROWS = 1_000
@@ -26,6 +27,7 @@ class Parts:
         scene: what the timeline draws, None where there is none.
         window_ns: start of the headline window relative to the scene's origin.
         roofline: a picture of the achieved rates, None without peaks or rates.
+        steps: the steps side by side.
         sections: id, title and blocks of the tables that text formats cut.
         spans: by section and title of a table, what each of its rows is about: start and length.
     """
@@ -33,6 +35,7 @@ class Parts:
     scene: Scene | None = None
     window_ns: int = 0
     roofline: RooflineView | None = None
+    steps: tuple[StepColumn, ...] = ()
     sections: tuple[tuple[str, str, tuple[Table, ...]], ...] = ()
     spans: dict[tuple[str, str], tuple[tuple[int, int], ...]] | None = None
 
@@ -55,6 +58,7 @@ def parts_of(document: Document) -> Parts:
         scene,
         device.window_start_ns - origin if device else 0,
         guard.make_or("roofline", lambda: roofline_view(measures), None),
+        guard.make_or("steps", lambda: step_columns(measures), ()),
         tuple(guard.make_or("tables", lambda: tuple(_tables(measures)), ())),
         {_GAPS: guard.make_or("gaps", lambda: tuple((g.start_ns - origin, g.length_ns) for g in measures.gaps), ())},
     )

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from analyze.metrics.attribution import Attribution
-from analyze.metrics.frames import short_frame
+from analyze.metrics.frames import LIBRARY, short_frame
 from analyze.report.html.columns import Names
 from analyze.timeline.calls import FRAME, KINDS, NONE
 from analyze.timeline.intervals import Int64
 
-MODULE = 4  # a Python frame that is an nn.Module's; the other kinds are those of `CallTree`
+MODULE, LIBRARY_FRAME = 4, 5  # Python frames that are an nn.Module's, or a library's; the rest is as in `CallTree`
 _MODULE_PREFIX = "nn.Module: "
 _NODES = 30_000
 
@@ -25,7 +25,7 @@ class Stacks:
     Attributes:
         parent: node of the caller, -1 at the top.
         name: number of the name.
-        kind: op, range, API call, Python frame, module: 0 to 4.
+        kind: op, range, API call, Python frame, module, Python frame of a library: 0 to 5.
         calls: how many calls the node stands for.
         host_ns: their own time on the host, without the calls in them.
         device_ns: time of the activities that they launched themselves.
@@ -114,7 +114,9 @@ def _named(texts: list[str], kind: Int64, names: Names) -> tuple[Int64, Int64]:
         text.removeprefix(_MODULE_PREFIX) if module else short_frame(text) if one == FRAME else text
         for text, one, module in zip(texts, kind.tolist(), is_module.tolist(), strict=True)
     ]
-    return np.array(names.numbers(shown), np.int64), np.where(is_module, MODULE, kind)
+    is_library = np.array([LIBRARY.search(text) is not None for text in texts], dtype=bool) & (kind == FRAME)
+    kinds = np.where(is_module, MODULE, np.where(is_library, LIBRARY_FRAME, kind))
+    return np.array(names.numbers(shown), np.int64), kinds
 
 
 def _pruned(stacks: Stacks) -> Stacks:

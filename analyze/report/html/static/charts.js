@@ -77,15 +77,17 @@ export function drawHistogram(timeline) {
     if (n) picture.append(svg("text", { class: "tick", x: x + wide / 2, y: HEIGHT - BOTTOM - tall - 3, "text-anchor": "middle" }, count(n)));
     if (i % Math.ceil(bins.length / 12) === 0) picture.append(svg("text", { class: "tick", x: x + wide, y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, duration(high)));
   });
+  const marks = [];
   for (const [label, share] of /** @type {[string, number][]} */ ([["p50", 0.5], ["p99", 0.99]])) {
     const value = values[Math.ceil(share * values.length) - 1];
     const bin = Math.max(bins.findIndex(({ high }) => value <= high), 0), { low, high } = bins[bin];
     const inside = value > 0 && low > 0 ? Math.log(value / low) / Math.log(high / low) : 0.5;
     const x = LEFT + (bin + inside) * wide;
     picture.append(svg("line", { class: "mark", x1: x, x2: x, y1: 14, y2: HEIGHT - BOTTOM }));
-    picture.append(svg("text", { class: "tick", x, y: 10, "text-anchor": share > 0.9 ? "start" : "end" }, `${label} ${duration(value)}`));
+    picture.append(svg("text", { class: "tick", x, y: 10, "text-anchor": share > 0.9 ? "start" : "end" }, label));
+    marks.push(`${label} ${duration(value)}`);
   }
-  plot.append(picture, element("p", `${count(values.length)} in view.`, "quiet"));
+  plot.append(picture, element("p", `${marks.join(", ")} of ${count(values.length)} in view.`, "quiet"));
   table.append(plainTable(["up to", "how many"], bins.map(({ high, n }) => [duration(high), count(n)]), 0));
 }
 

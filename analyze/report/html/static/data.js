@@ -54,7 +54,8 @@
  * @property {string[]} names
  */
 
-export const OP = 0, RANGE = 1, API = 2, FRAME = 3, MODULE = 4;
+export const OP = 0, RANGE = 1, API = 2, FRAME = 3, MODULE = 4, LIBRARY = 5;
+export const KIND_NAMES = ["op", "range", "API call", "Python", "module", "Python, library"];
 
 /**
  * The text of a packed element.
@@ -128,7 +129,7 @@ export function firstAbove(sorted, limit) {
 /** @typedef {{start: Float64Array, end: Float64Array, index: Int32Array}} Row Slices that do not overlap. */
 
 /**
- * Slices in rows: what lies inside another slice stands in the row below it.
+ * Calls in rows: what lies inside another call entirely stands in the row below it.
  * @param {ArrayLike<number>} start in order
  * @param {ArrayLike<number>} dur
  * @param {(i: number) => boolean} [shown]
@@ -141,10 +142,38 @@ export function nested(start, dur, shown) {
   const open = [];
   for (let i = 0; i < start.length; i++) {
     if (shown && !shown(i)) continue;
-    while (open.length && open[open.length - 1] <= start[i]) open.pop();
+    const end = start[i] + dur[i];
+    while (open.length && (open[open.length - 1] <= start[i] || open[open.length - 1] < end)) open.pop();
     (rows[open.length] ??= []).push(i);
-    open.push(start[i] + dur[i]);
+    open.push(end);
   }
+  return rowsOf(rows, start, dur);
+}
+
+/**
+ * Activities in rows: each in the first one that is free, since what runs side by side lies in nothing.
+ * @param {ArrayLike<number>} start in order
+ * @param {ArrayLike<number>} dur
+ * @param {(i: number) => boolean} [shown]
+ * @returns {Row[]}
+ */
+export function abreast(start, dur, shown) {
+  /** @type {number[][]} */
+  const rows = [];
+  /** @type {number[]} */
+  const free = [];
+  for (let i = 0; i < start.length; i++) {
+    if (shown && !shown(i)) continue;
+    let row = free.findIndex((end) => end <= start[i]);
+    if (row < 0) row = free.length;
+    (rows[row] ??= []).push(i);
+    free[row] = start[i] + dur[i];
+  }
+  return rowsOf(rows, start, dur);
+}
+
+/** @param {number[][]} rows @param {ArrayLike<number>} start @param {ArrayLike<number>} dur @returns {Row[]} */
+function rowsOf(rows, start, dur) {
   return rows.map((row) => ({
     start: Float64Array.from(row, (i) => start[i]),
     end: Float64Array.from(row, (i) => start[i] + dur[i]),

@@ -143,3 +143,24 @@ export function plainTable(heads, rows, numbers) {
   }
   return table;
 }
+
+/**
+ * A few lines beside the pointer.
+ * @param {MouseEvent} event
+ * @param {string} title
+ * @param {string[]} lines
+ */
+export function showTip(event, title, lines) {
+  const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
+  tip.replaceChildren(element("b", title), ...lines.map((line) => element("p", line)));
+  tip.hidden = false;
+  const x = event.clientX + 14 + tip.offsetWidth > innerWidth ? Math.max(event.clientX - tip.offsetWidth - 8, 4) : event.clientX + 14;
+  const y = event.clientY + 16 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 16;
+  tip.style.left = `${x + scrollX}px`;
+  tip.style.top = `${y + scrollY}px`;
+}
+
+export function hideTip() {
+  const tip = document.getElementById("tip");
+  if (tip) tip.hidden = true;
+}

@@ -1,16 +1,16 @@
 // The icicle: all stacks as one picture, callers above what they call, width by time.
 
-import { API, FRAME, MODULE, OP, RANGE, nodeName, stackOf } from "./data.js";
-import { element, fitted, inkOn, plainTable, readTheme, sized } from "./draw.js";
+import { API, FRAME, KIND_NAMES, LIBRARY, MODULE, OP, RANGE, nodeName } from "./data.js";
+import { element, fitted, hideTip, inkOn, plainTable, readTheme, showTip, sized } from "./draw.js";
 import { count, duration } from "./units.js";
 
 /** @typedef {import("./data.js").Scene} Scene */
 /** @typedef {{name: string, kind: number, own: number, total: number, calls: number, children: Frame[], up: Frame|null, node: number}} Frame */
 /** @typedef {{frame: Frame, x: number, wide: number, level: number}} Box */
 
-const LEVEL = 19, LISTED = 100;
-const COLOURS = { [OP]: "#56b4e9", [RANGE]: "#009e73", [API]: "#d5b36a", [FRAME]: "#b9c2cc", [MODULE]: "#e69f00" };
-const KINDS = /** @type {Record<string, number[]>} */ ({ all: [OP, RANGE, API, FRAME, MODULE], modules: [MODULE], ops: [OP, RANGE, API], frames: [FRAME, MODULE] });
+const LEVEL = 19, LISTED = 100, FOLDED = 3, ALMOST_ALL = 0.999;
+const COLOURS = { [OP]: "#56b4e9", [RANGE]: "#009e73", [API]: "#d5b36a", [FRAME]: "#cc79a7", [LIBRARY]: "#b9c2cc", [MODULE]: "#e69f00" };
+const KINDS = /** @type {Record<string, number[]>} */ ({ all: [OP, RANGE, API, FRAME, MODULE, LIBRARY], layers: [MODULE, OP, RANGE], modules: [MODULE], ops: [OP, RANGE, API], frames: [FRAME, MODULE, LIBRARY], own: [FRAME, MODULE, OP] });
 
 export class Icicle {
   /** @param {Scene} scene */
@@ -28,7 +28,7 @@ export class Icicle {
     this.boxes = [];
     this.root = this.zoomed = this.chosen = this.build();
     this.bind();
-    this.draw();
+    this.rebuild();
   }
 
   /** The tree of the chosen kinds and times; what is left out counts for the caller that stays. @returns {Frame} */
@@ -66,8 +66,10 @@ export class Icicle {
   }
 
   rebuild() {
-    this.root = this.zoomed = this.chosen = this.build();
-    this.draw();
+    this.root = this.build();
+    let at = this.root;
+    while (at.children.length && at.children[0].total >= ALMOST_ALL * at.total) at = at.children[0];
+    this.zoom(at); // what everything has in common is said in one line
   }
 
   draw() {
@@ -77,6 +79,7 @@ export class Icicle {
     /** @type {Frame[]} */
     const callers = [];
     for (let at = this.zoomed.up; at; at = at.up) callers.unshift(at);
+    if (callers.length > FOLDED) callers.splice(1, callers.length - 2);
     callers.forEach((frame, level) => this.boxes.push({ frame, x: 0, wide: width, level }));
     const place = (/** @type {Frame} */ frame, /** @type {number} */ x, /** @type {number} */ wide, /** @type {number} */ level) => {
       this.boxes.push({ frame, x, wide, level });
@@ -148,6 +151,13 @@ export class Icicle {
     this.draw();
   }
 
+  /** To the next caller that holds more. */
+  up() {
+    let at = this.zoomed.up ?? this.root;
+    while (at.up && at.total === this.zoomed.total) at = at.up;
+    this.zoom(at);
+  }
+
   /** @param {MouseEvent} event */
   at(event) {
     const box = this.canvas.getBoundingClientRect(), level = Math.floor((event.clientY - box.top) / LEVEL), x = event.clientX - box.left;
@@ -160,13 +170,15 @@ export class Icicle {
       if (frame) this.zoom(frame);
     });
     this.canvas.addEventListener("pointermove", (event) => {
-      const frame = this.at(event);
-      this.canvas.title = frame ? `${frame.name}\n${duration(frame.total)}` : "";
+      const frame = this.at(event), whole = Math.max(this.root.total, 1);
+      if (frame) showTip(event, frame.name, [`${duration(frame.total)}, ${((100 * frame.total) / whole).toFixed(1)}% of all; ${duration(frame.own)} outside what is below it`, `${KIND_NAMES[frame.kind] ?? ""}, ${count(frame.calls)} calls`]);
+      else hideTip();
     });
+    this.canvas.addEventListener("pointerleave", hideTip);
     this.box.addEventListener("keydown", (event) => {
       const next = this.neighbour(event.key);
       if (event.key === "Enter") this.zoom(this.chosen);
-      else if (event.key === "Backspace") this.zoom(this.zoomed.up ?? this.root);
+      else if (event.key === "Backspace") this.up();
       else if (next) {
         this.chosen = next;
         this.draw();
@@ -177,7 +189,7 @@ export class Icicle {
     this.time.addEventListener("change", () => this.rebuild());
     this.kinds.addEventListener("change", () => this.rebuild());
     this.find.addEventListener("input", () => this.draw());
-    document.getElementById("icicle-up")?.addEventListener("click", () => this.zoom(this.zoomed.up ?? this.root));
+    document.getElementById("icicle-up")?.addEventListener("click", () => this.up());
     document.getElementById("icicle-top")?.addEventListener("click", () => this.zoom(this.root));
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
@@ -189,11 +201,6 @@ export class Icicle {
     if (key === "ArrowUp") return chosen.up;
     if (key === "ArrowRight") return beside[beside.indexOf(chosen) + 1];
     return key === "ArrowLeft" ? beside[beside.indexOf(chosen) - 1] : undefined;
-  }
-
-  /** The stack of a node, as text. @param {number} node */
-  stackText(node) {
-    return stackOf(this.scene, node).map((one) => nodeName(this.scene, one)).join(" > ");
   }
 }
 

@@ -1,6 +1,6 @@
 // Lanes: what is on the timeline, where each lane stands, and how it is drawn for a span of time.
 
-import { API, FRAME, MODULE, firstAbove, nested, nodeName, placeAt } from "./data.js";
+import { API, FRAME, abreast, firstAbove, nested, nodeName, placeAt } from "./data.js";
 import { fitted, inkOn, readPatterns, tint } from "./draw.js";
 import { count, instant, memory, ticks } from "./units.js";
 
@@ -25,6 +25,7 @@ import { count, instant, memory, ticks } from "./units.js";
  * @property {{time: Float64Array, value: Float64Array, peak: number, colour: string, say: (v: number) => string}[]} [lines]
  */
 
+const COPIES = ["memcpy", "memset"];
 const AXIS = 22, GAP = 8, ROW = 15, GAPS = 18, SERIES = 46, HEAD = 14;
 
 /** All lanes of a scene, laid out for one width and one theme. */
@@ -70,15 +71,20 @@ export class Lanes {
     const device = this.scene.devices[number], { categories, names, states } = this.scene;
     const several = this.scene.devices.length > 1 ? `${device.label}: ` : "";
     /** @type {Lane[]} */
-    const found = device.streams.map((stream) => this.lane({
-      kind: "slices", label: `${several}stream ${stream.stream ?? "not recorded"}`, rows: nested(stream.start, stream.dur),
-      source: stream, owner: number, rowHeight: ROW + 5,
-      colour: (i) => categories[stream.category[i]].colour,
-      text: (i) => (stream.count[i] > 1 ? `${count(stream.count[i])} short ones` : names[stream.name[i]]),
-    }));
+    const found = device.streams.flatMap((stream) => {
+      const copies = (/** @type {number} */ i) => COPIES.includes(categories[stream.category[i]].id);
+      const label = `${several}stream ${stream.stream ?? "not recorded"}`, mixed = stream.category.some((_, i) => copies(i)) && !stream.category.every((_, i) => copies(i));
+      const parts = {
+        kind: /** @type {const} */ ("slices"), source: stream, owner: number,
+        colour: (/** @type {number} */ i) => categories[stream.category[i]].colour,
+        text: (/** @type {number} */ i) => (stream.count[i] > 1 ? `${count(stream.count[i])} short ones` : names[stream.name[i]]),
+      };
+      const whole = this.lane({ ...parts, label, rows: abreast(stream.start, stream.dur), rowHeight: ROW + 5 });
+      return mixed ? [whole, this.lane({ ...parts, label: `${label}, copies only`, rows: abreast(stream.start, stream.dur, copies), rowHeight: 10 })] : [whole];
+    });
     const { gaps, queue } = device;
     found.push(this.lane({
-      kind: "gaps", label: `${several}idle, by cause`, rows: nested(gaps.start, gaps.dur), source: gaps, owner: number,
+      kind: "gaps", label: `${several}idle, by cause`, rows: abreast(gaps.start, gaps.dur), source: gaps, owner: number,
       rowHeight: GAPS, colour: (i) => this.patterns[gaps.state[i]], text: (i) => states[gaps.state[i]].label.replace("Idle: ", ""),
     }));
     if (queue.time.length) {
@@ -95,7 +101,7 @@ export class Lanes {
   ofThread(number, frames) {
     const thread = this.scene.threads[number], { stacks } = this.scene;
     const kind = (/** @type {number} */ i) => (thread.node[i] >= 0 ? stacks.kind[thread.node[i]] : API);
-    const shown = frames ? undefined : (/** @type {number} */ i) => kind(i) !== FRAME && kind(i) !== MODULE;
+    const shown = frames ? undefined : (/** @type {number} */ i) => kind(i) < FRAME;
     const rows = nested(thread.start, thread.dur, shown);
     if (!rows.length && !thread.blocking.dur.length) return [];
     const text = (/** @type {number} */ i) => (thread.node[i] >= 0 ? nodeName(this.scene, thread.node[i]) : `${count(-thread.node[i] - 1)} short calls`);
@@ -305,9 +311,15 @@ function drawLines(context, theme, lane, view, width) {
     context.stroke();
     context.lineWidth = 1;
   }
-  const say = (lane.lines ?? []).map((line) => line.say(largest(line.value))).join(", ");
-  context.fillStyle = theme.quiet;
-  context.fillText(`most: ${say}`, 6 + context.measureText(lane.label).width + 8, lane.top - HEAD / 2);
+  let x = context.measureText(lane.label).width + 16;
+  for (const line of lane.lines ?? []) {
+    context.fillStyle = line.colour;
+    context.fillRect(x, lane.top - HEAD / 2 - 4, 8, 8);
+    context.fillStyle = theme.quiet;
+    const say = `most ${line.say(largest(line.value))}`;
+    context.fillText(say, x + 12, lane.top - HEAD / 2);
+    x += context.measureText(say).width + 26;
+  }
 }
 
 /**

@@ -2,13 +2,11 @@
 
 import { readScene, unpack } from "./data.js";
 import { bindRoofline, drawHistogram } from "./charts.js";
-import { element } from "./draw.js";
 import { Icicle } from "./icicle.js";
 import { gapsOf, placesOf } from "./places.js";
 import { bindTables, save } from "./table.js";
 import { bindPrint, bindTheme, bindTips } from "./theme.js";
 import { Timeline } from "./timeline.js";
-import { duration } from "./units.js";
 
 /** What a key or a button of the toolbar does. @param {Timeline} timeline @returns {Record<string, () => void>} */
 function actions(timeline) {
@@ -65,19 +63,18 @@ function arrows(timeline, key) {
   return true;
 }
 
-/** Buttons that select one step. @param {Timeline} timeline */
-function drawSteps(timeline) {
-  const strip = /** @type {HTMLElement} */ (document.getElementById("steps"));
-  const { steps, names } = timeline.scene, longest = Math.max(...steps.dur, 1);
-  steps.name.forEach((name, i) => {
-    const button = element("button", names[name].replace("ProfilerStep#", "step "));
-    button.type = "button";
-    button.title = `${names[name]}: ${duration(steps.dur[i])} on the host`;
-    button.style.borderTopWidth = `${Math.max(Math.round((24 * steps.dur[i]) / longest), 2)}px`;
-    button.addEventListener("click", () => timeline.show(steps.start[i], steps.start[i] + steps.dur[i]));
-    strip.append(button);
-  });
-  strip.hidden = !steps.name.length;
+/** Columns that select one step. @param {Timeline} timeline */
+function bindSteps(timeline) {
+  const { steps, names } = timeline.scene;
+  const buttons = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-step-name]"));
+  for (const button of buttons) {
+    const i = steps.name.findIndex((name) => names[name] === button.dataset.stepName);
+    button.addEventListener("click", () => {
+      if (i < 0) return;
+      timeline.show(steps.start[i], steps.start[i] + steps.dur[i]);
+      buttons.forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
+    });
+  }
 }
 
 /** Findings and rows of tables that lead to a place on the timeline. @param {Timeline} timeline */
@@ -152,7 +149,7 @@ async function main() {
   }
   const timeline = new Timeline(scene), icicle = new Icicle(scene);
   bindTimeline(timeline);
-  drawSteps(timeline);
+  bindSteps(timeline);
   bindJumps(timeline);
   bindRoofline(timeline);
   const lanes = bindTable("lane-table", () => timeline.table()), stacks = bindTable("icicle-table", () => [icicle.table()]);

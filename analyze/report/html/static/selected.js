@@ -1,6 +1,6 @@
 // What the selected item is: its name, times, launch, shapes and stack; for a gap its cause and what the host did.
 
-import { API, FRAME, MODULE, OP, firstAbove, nested, nodeName, placeAt, stackOf } from "./data.js";
+import { API, FRAME, KIND_NAMES, OP, abreast, firstAbove, nested, nodeName, placeAt, stackOf } from "./data.js";
 import { element } from "./draw.js";
 import { count, duration, instant } from "./units.js";
 
@@ -95,7 +95,7 @@ function ofGap(scene, item, say) {
   const api = callAt(scene, table.thread[index], from);
   say("launch", `${api || "call"} on ${threadLabel(scene, table.thread[index])}, ${from >= start ? `${duration(from - start)} after the gap began` : `${duration(start - from)} before the gap began`}`);
   const doing = meanwhile(scene, table.thread[index], start, Math.min(Math.max(from, start), end));
-  say("source line", doing.map((node) => nodeName(scene, node)).filter((name) => /\(\d+\): /.test(name)).filter((name) => !/(^|\/)(torch|numpy|scipy)\//.test(name)).pop());
+  say("source line", nodeName(scene, doing.filter((node) => scene.stacks.kind[node] === FRAME).pop() ?? -1));
   say("host meanwhile", doing.length ? stackList(scene, doing) : from > start ? "nothing that was recorded: Python, or waiting" : "");
 }
 
@@ -104,14 +104,14 @@ function ofCall(scene, lane, i, say) {
   const node = lane.source.node[i];
   say("on", lane.label);
   if (node < 0) return;
-  say("kind", ["op", "range", "API call", "Python frame", "module"][scene.stacks.kind[node]]);
+  say("kind", KIND_NAMES[scene.stacks.kind[node]]);
   say("stack", stackList(scene, stackOf(scene, node)));
 }
 
 /** The activity of a device at an instant. @param {Scene} scene @param {import("./data.js").Device} device @param {number} time */
 function nameAt(scene, device, time) {
   for (const stream of device.streams) {
-    for (const row of nested(stream.start, stream.dur)) {
+    for (const row of abreast(stream.start, stream.dur)) {
       const at = placeAt(row, time);
       if (at >= 0) return stream.name[row.index[at]] >= 0 ? scene.names[stream.name[row.index[at]]] : "short activities";
     }
@@ -158,7 +158,7 @@ function threadLabel(scene, number) {
 function stackList(scene, stack) {
   if (!stack.length) return null;
   const list = element("ol"), nodes = [...stack].reverse();
-  const kinds = (/** @type {number} */ node) => ({ [FRAME]: "Python", [MODULE]: "module" })[scene.stacks.kind[node]] ?? "";
+  const kinds = (/** @type {number} */ node) => (scene.stacks.kind[node] >= FRAME ? KIND_NAMES[scene.stacks.kind[node]] : "");
   nodes.slice(0, SHOWN_STACK).forEach((node) => {
     const line = element("li");
     line.append(element("code", nodeName(scene, node)), element("span", kinds(node) && ` ${kinds(node)}`, "quiet"));

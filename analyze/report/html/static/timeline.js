@@ -1,7 +1,7 @@
 // The timeline: what is in view, what is selected, and every way to move.
 
 import { firstAbove, nodeName, stackOf } from "./data.js";
-import { element, plainTable, readTheme, sized } from "./draw.js";
+import { element, hideTip, plainTable, readTheme, showTip, sized } from "./draw.js";
 import { Lanes } from "./lanes.js";
 import { gapsOf } from "./places.js";
 import { showSelected } from "./selected.js";
@@ -321,7 +321,7 @@ export class Timeline {
     });
     this.canvas.addEventListener("pointermove", (event) => {
       const before = fingers.get(event.pointerId);
-      if (before === undefined) return this.hover(at(event));
+      if (before === undefined) return this.hover(at(event), event);
       fingers.set(event.pointerId, event.clientX);
       if (fingers.size === 2) {
         const [a, b] = [...fingers.values()], wide = Math.max(Math.abs(a - b), 10);
@@ -342,16 +342,19 @@ export class Timeline {
         this.box.focus({ preventScroll: true });
       });
     }
+    this.canvas.addEventListener("pointerleave", hideTip);
     this.canvas.addEventListener("dblclick", () => this.chosen && this.choose(this.chosen, true));
     this.box.addEventListener("scroll", () => this.redraw());
     new ResizeObserver(() => this.layout()).observe(this.box);
   }
 
-  /** @param {{share: number, y: number}} point */
-  hover(point) {
+  /** @param {{share: number, y: number}} point @param {MouseEvent} event */
+  hover(point, event) {
     const length = this.view.end - this.view.start;
     const item = this.lanes.hit(this.view.start + point.share * length, point.y, length / this.width);
-    this.canvas.title = item ? `${item.lane.text(item.index)}\n${duration(item.end - item.start)}` : "";
+    if (!item) return hideTip();
+    const begin = `${instant(item.start - this.scene.window[0], 1)} into the window`;
+    showTip(event, item.lane.text(item.index), [`${duration(item.end - item.start)}, ${begin}`, item.lane.label]);
   }
 
   /** What a node is called, with the names of its callers. @param {number} node */
