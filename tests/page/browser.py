@@ -37,10 +37,13 @@ class Browser:
 
     def __init__(self, program: str, profile: str) -> None:
         down, up = os.pipe(), os.pipe()
-        os.set_inheritable(down[0], True)  # noqa: FBT003
-        os.set_inheritable(up[1], True)  # noqa: FBT003
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
-                 "--disable-dev-shm-usage", "--disable-background-networking", f"--user-data-dir={profile}"]  # fmt: skip
+        os.set_inheritable(down[0], True)
+        os.set_inheritable(up[1], True)
+        flags = [
+            *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions"),
+            *("--hide-scrollbars", "--disable-dev-shm-usage", "--disable-background-networking"),
+            f"--user-data-dir={profile}",
+        ]
         # A shell gives the pipes the numbers 3 and 4, whatever they have here.
         script = f'exec "$@" 3<&{down[0]} 4>&{up[1]}'
         self._process = subprocess.Popen(
@@ -106,7 +109,9 @@ class Browser:
             case "Page.loadEventFired":
                 self._loaded = True
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False, ready: bool = True) -> float:
+    def open(
+        self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False, ready: bool = True
+    ) -> float:
         """Open a file, and give the seconds until the page says that it is ready."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -114,7 +119,10 @@ class Browser:
         self._loaded = False
         begun = time.monotonic()
         self.call("Page.navigate", url=path.resolve().as_uri())
-        self.wait("document.readyState === 'complete'" + (" && document.documentElement.dataset.ready === ''" if ready else ""))
+        self.wait(
+            "document.readyState === 'complete'"
+            + (" && document.documentElement.dataset.ready === ''" if ready else "")
+        )
         self.asked = [url for url in self.asked if url != path.resolve().as_uri()]
         return time.monotonic() - begun
 
@@ -150,7 +158,9 @@ class Browser:
         """Drag along a line."""
         self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left", clickCount=1)
         for i in range(1, 6):
-            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + (to_x - x) * i / 5, y=y, button="left", buttons=1)
+            self.call(
+                "Input.dispatchMouseEvent", type="mouseMoved", x=x + (to_x - x) * i / 5, y=y, button="left", buttons=1
+            )
         self.call("Input.dispatchMouseEvent", type="mouseReleased", x=to_x, y=y, button="left", clickCount=1)
 
     def wheel(self, x: float, y: float, delta: float) -> None:

@@ -9,7 +9,7 @@ from analyze.gpus import Gpu, all_gpus
 from analyze.metrics import Measures
 from analyze.metrics.roofline import Rate
 
-WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 640, 300, 56, 36, 12
+WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 660, 300, 84, 36, 18
 _SHOWN = 200
 _TERA = 10**12
 

@@ -59,5 +59,7 @@ def step_columns(measures: Measures) -> tuple[StepColumn, ...]:
                 pieces.append(Piece(state.label, duration(state.ns), top, height, look_of(state.label, turn)))
                 top += height
         name = printable(ledger.name)
-        found.append(StepColumn(name, name.rpartition("#")[2], duration(ledger.window_ns), ledger.window_ns, tuple(pieces)))
+        found.append(
+            StepColumn(name, name.rpartition("#")[2], duration(ledger.window_ns), ledger.window_ns, tuple(pieces))
+        )
     return tuple(found)

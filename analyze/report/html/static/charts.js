@@ -72,7 +72,7 @@ export function drawHistogram(timeline) {
   const most = Math.max(...bins.map(({ n }) => n)), wide = (WIDTH - LEFT - 10) / bins.length;
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Histogram; the table below has the same counts" });
   bins.forEach(({ high, n }, i) => {
-    const tall = (n / most) * (HEIGHT - BOTTOM - 24), x = LEFT + i * wide;
+    const tall = (n / most) * (HEIGHT - BOTTOM - 38), x = LEFT + i * wide;
     picture.append(svg("rect", { class: "column", x: x + 1, y: HEIGHT - BOTTOM - tall, width: wide - 2, height: tall }));
     if (n) picture.append(svg("text", { class: "tick", x: x + wide / 2, y: HEIGHT - BOTTOM - tall - 3, "text-anchor": "middle" }, count(n)));
     if (i % Math.ceil(bins.length / 12) === 0) picture.append(svg("text", { class: "tick", x: x + wide, y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, duration(high)));

@@ -26,7 +26,7 @@ import { count, instant, memory, ticks } from "./units.js";
  */
 
 const COPIES = ["memcpy", "memset"];
-const AXIS = 22, GAP = 8, ROW = 15, GAPS = 18, SERIES = 46, HEAD = 14;
+const AXIS = 22, GAP = 8, ROW = 15, GAPS = 18, SERIES = 46, HEAD = 17;
 
 /** All lanes of a scene, laid out for one width and one theme. */
 export class Lanes {
@@ -108,7 +108,7 @@ export class Lanes {
     return [this.lane({
       kind: "calls", label: thread.label, rows, source: thread, owner: thread.thread, text,
       colour: (i) => (thread.node[i] >= 0 ? tint(text(i)) : "#c9ced4"),
-      marks: [...nested(thread.blocking.start, thread.blocking.dur).slice(0, 1), ...nested(thread.loading.start, thread.loading.dur).slice(0, 1)],
+      marks: [thread.blocking, thread.loading].map((spans) => nested(spans.start, spans.dur)[0] ?? { start: new Float64Array(0), end: new Float64Array(0), index: new Int32Array(0) }),
     })];
   }
 
@@ -192,10 +192,11 @@ export class Lanes {
     for (const lane of this.lanes) {
       if (lane.top + lane.height < box.scroll || lane.top - HEAD > box.scroll + box.height) continue;
       context.fillStyle = theme.quiet;
-      context.fillText(lane.label, 4, lane.top - HEAD / 2);
+      context.fillText(lane.label, 4, lane.top - HEAD / 2 - (lane.marks ? 2 : 0));
       if (lane.lines) drawLines(context, theme, lane, view, box.width);
       lane.rows.forEach((row, r) => this.drawRow(context, theme, lane, row, lane.top + r * lane.rowHeight, view, scale, isFound));
-      lane.marks?.forEach((row, i) => drawMarks(context, theme, row, lane.top - 3, view, scale, i));
+      lane.marks?.forEach((row, i) => drawMarks(context, row, lane.top - 4, view, scale, i));
+      if (lane.marks) legend(context, theme, lane);
     }
     context.restore();
     drawAxis(context, theme, view, box, this.scene.window[0]);
@@ -273,13 +274,28 @@ function backed(context, theme, text, x, top, width, height) {
   context.fillText(text, x + 6, top + height / 2 + 0.5);
 }
 
+const MARKS = [{ colour: "#d55e00", label: "blocking call" }, { colour: "#e69f00", label: "data loading" }];
+
+/** What the bars above a thread mean. @param {CanvasRenderingContext2D} context @param {Theme} theme @param {Lane} lane */
+function legend(context, theme, lane) {
+  let x = context.measureText(lane.label).width + 16;
+  MARKS.forEach(({ colour, label }, i) => {
+    if (!lane.marks?.[i]?.start.length) return;
+    context.fillStyle = colour;
+    context.fillRect(x, lane.top - HEAD / 2 - 4, 8, 4);
+    context.fillStyle = theme.quiet;
+    context.fillText(label, x + 12, lane.top - HEAD / 2 - 2);
+    x += context.measureText(label).width + 28;
+  });
+}
+
 /**
  * Blocking calls (first) and data loading as bars above a thread.
- * @param {CanvasRenderingContext2D} context @param {Theme} theme @param {Row} row @param {number} top
+ * @param {CanvasRenderingContext2D} context @param {Row} row @param {number} top
  * @param {View} view @param {number} scale @param {number} which
  */
-function drawMarks(context, theme, row, top, view, scale, which) {
-  context.fillStyle = which ? "#e69f00" : "#d55e00";
+function drawMarks(context, row, top, view, scale, which) {
+  context.fillStyle = MARKS[which].colour;
   for (let at = Math.max(firstAbove(row.start, view.start) - 1, 0); at < row.start.length && row.start[at] < view.end; at++) {
     if (row.end[at] <= view.start) continue;
     const x = (row.start[at] - view.start) * scale;

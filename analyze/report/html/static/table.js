@@ -55,16 +55,10 @@ function bindSort(table, head, column, update) {
   const button = element("button", undefined, "sort");
   button.type = "button";
   button.title = "Sort by this column";
-  const inside = [...head.childNodes], link = head.querySelector("a");
-  if (link) {
-    button.append("\u21c5");
-    button.setAttribute("aria-label", `Sort by ${head.textContent}`);
-    head.append(" ", button);
-  } else {
-    button.append(...inside);
-    head.append(button);
-  }
-  button.addEventListener("click", () => {
+  button.setAttribute("aria-label", `Sort by ${(head.textContent ?? "").trim() || `column ${column + 1}`}`);
+  head.append(" ", button);
+  head.addEventListener("click", (event) => {
+    if (/** @type {Element} */ (event.target).closest("a")) return;
     const body = table.tBodies[0], rows = [...body.rows];
     const isNumber = rows.some((row) => row.cells[column]?.dataset.v !== undefined);
     const down = head.getAttribute("aria-sort") === null ? isNumber : head.getAttribute("aria-sort") === "ascending";
@@ -109,8 +103,7 @@ function copyButton(table) {
  */
 export function csv(table) {
   const lines = [...table.rows].filter((row) => !row.hidden).map((row) => [...row.cells].map((cell) => {
-    const sort = cell.querySelector("button.sort[aria-label]");
-    const text = cell.dataset.v ?? (cell.textContent ?? "").replace(sort?.textContent ?? "\0", "").trim();
+    const text = cell.dataset.v ?? (cell.textContent ?? "").trim();
     const safe = cell.dataset.v === undefined && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }).join(","));
