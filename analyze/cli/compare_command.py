@@ -90,19 +90,21 @@ def _snapshots(paths: tuple[str, ...], top: int, redaction: Redaction | None) ->
 def _traces(
     paths: tuple[str, ...], top: int, *, jobs: int | None, trusted: bool, redaction: Redaction | None
 ) -> Document:
-    from analyze.cli.inputs import load_subject
-    from analyze.compare import compare, labels_of, line_up
+    from analyze.cli.inputs import load_side
+    from analyze.compare import compare, labels_of, line_up, subject_of
+    from analyze.report import Report
     from analyze.settings import Definitions
 
     choices = {"definitions": Definitions(top=top)}
-    subjects = []
+    sides = []
     for path in paths:
         with progress() as tell:
-            subjects.append(load_subject(path, choices, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
+            sides.append(load_side(path, choices, {"jobs": jobs, "trusted": trusted, "tell": tell}, redaction))
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     if len(paths) > 2:
-        return line_up(subjects, labels)
-    a, b = subjects
-    told_by_label = a.name == b.name and labels != ["A", "B"]  # letters say less than a name twice
+        return line_up([subject_of(one) if isinstance(one, Report) else one for one in sides], labels)
+    a, b = sides
+    names = [one.trace.name for one in sides]
+    told_by_label = names[0] == names[1] and labels != ["A", "B"]  # letters say less than a name twice
     return compare(a, b, names=labels if told_by_label else None, top=top)

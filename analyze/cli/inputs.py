@@ -52,8 +52,10 @@ def _built(path: str, choices: dict[str, Any], reading: dict[str, Any], redactio
     return build_report(redacted_trace(trace, redaction), **choices)
 
 
-def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
-    """One side of a comparison, from a trace or from the JSON report of one.
+def load_side(
+    path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None
+) -> Subject | Report:
+    """One side of a comparison: the report on a trace, or what the JSON report of one holds.
 
     Args:
         path: the file.
@@ -64,7 +66,7 @@ def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], re
     Raises:
         SelectionError: a memory snapshot among traces.
     """
-    from analyze.compare import read_subject, subject_of
+    from analyze.compare import read_subject
     from analyze.snapshot import is_snapshot
 
     found = read_subject(path)
@@ -79,7 +81,15 @@ def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], re
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return subject_of(_built(path, choices, reading, redaction))
+    return _built(path, choices, reading, redaction)
+
+
+def load_subject(path: str, choices: dict[str, Any], reading: dict[str, Any], redaction: Redaction | None) -> Subject:
+    """One side of a comparison by its figures; arguments as for `load_side`."""
+    from analyze.compare import subject_of
+
+    side = load_side(path, choices, reading, redaction)
+    return subject_of(side) if isinstance(side, Report) else side
 
 
 def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:

@@ -21,25 +21,17 @@ from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.glossary import find_term, terms
 from analyze.report.html import looks
 from analyze.report.html.columns import packed
+from analyze.report.html.looks import Look
+from analyze.report.html.pair import PairView
 from analyze.report.html.parts import Parts, parts_of
 from analyze.report.html.view import breakdown_view, polyline, table_view
 from analyze.report.report import Document
 from analyze.report.text import savings_column, series_figures
-from analyze.units import percent, plural
+from analyze.units import duration, percent, plural
 
 SCRIPTS = (
-    "data",
-    "units",
-    "draw",
-    "lanes",
-    "places",
-    "timeline",
-    "selected",
-    "icicle",
-    "charts",
-    "table",
-    "theme",
-    "main",
+    *("data", "merge", "units", "draw", "lanes", "places", "timeline", "selected"),
+    *("icicle", "charts", "table", "theme", "main"),
 )
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
@@ -57,7 +49,7 @@ def render(document: Document) -> str:
         policy=_policy(script, style),
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(style),  # noqa: S704
-        scene=packed(parts.scene.content) if parts.scene else "",
+        scene=packed(parts.scene) if parts.scene else "",
         report_json=packed(to_json_content(document)),
         generator=f"{TOOL} {program_version()}, report schema {SCHEMA_VERSION}",
         looks=looks,
@@ -123,6 +115,7 @@ def _environment(used: dict[str, None]) -> Environment:
         breakdown=breakdown_view,
         table=table_view,
         savings=savings_column,
+        legend=legend,
     )
     environment.filters.update(
         {
@@ -132,10 +125,17 @@ def _environment(used: dict[str, None]) -> Environment:
             "plural": plural,
             "polyline": polyline,
             "figures": series_figures,
+            "duration": duration,
         }
     )
     environment.tests["block"] = lambda block, name: type(block).__name__ == name
     return environment
+
+
+def legend(view: PairView) -> list[tuple[Look, str]]:
+    """What the parts of either ledger look like."""
+    parts = {part.label: part.look for side in view.sides if side.ledger for part in side.ledger.parts}
+    return [(look, label) for label, look in parts.items()]
 
 
 def anchor(term: str) -> str:

@@ -14,6 +14,7 @@
  * @property {number[]} lag from the start of the launch call to the start
  * @property {number[]} call length of the launch call
  * @property {number[]} thread of the launch call, -1 without one
+ * @property {string} [label]
  */
 /**
  * @typedef {object} Gaps Idle time of one device.
@@ -23,6 +24,9 @@
  * @property {number[]} thread that launched what ends it, -1 where unknown
  * @property {number[]} launch start of that launch call, from the gap's start
  * @property {Record<string, number[]>} parts ns by state
+ * @property {number[]} [last] waits of a rank: the device that came last
+ * @property {number[]} [note] likewise: what it waited for
+ * @property {string} [label]
  */
 /** @typedef {{time: Float64Array, value: Float64Array, part: number}} Series */
 /** @typedef {{label: string, window: number[], streams: Slices[], gaps: Gaps, queue: Series}} Device */
@@ -37,7 +41,7 @@
  * @property {Spans} blocking
  * @property {Spans} loading
  */
-/** @typedef {{parent: Float64Array, name: number[], kind: number[], calls: number[], host: number[], device: number[]}} Stacks */
+/** @typedef {{parent: Float64Array, name: number[], kind: number[], calls: number[], host: number[], device: number[], bytes?: number[], hostBefore?: number[], deviceBefore?: number[]}} Stacks */
 /** @typedef {{states: string[], categories: string[], names: number[]}} Places */
 /**
  * @typedef {object} Scene
@@ -49,13 +53,16 @@
  * @property {Thread[]} threads
  * @property {Stacks} stacks
  * @property {(Series & {label: string, what: string})[]} memory
- * @property {{name: number[], start: Float64Array, dur: number[]}} steps
+ * @property {Spans} steps
+ * @property {Spans} [otherSteps] of the second side of a comparison
  * @property {Record<string, Places>} places
  * @property {string[]} names
+ * @property {Scene[]} [pair] in place of everything else: both sides of a comparison
+ * @property {string[]} [labels] what they are called
  */
 
-export const OP = 0, RANGE = 1, API = 2, FRAME = 3, MODULE = 4, LIBRARY = 5;
-export const KIND_NAMES = ["op", "range", "API call", "Python", "module", "Python, library"];
+export const OP = 0, RANGE = 1, API = 2, FRAME = 3, MODULE = 4, LIBRARY = 5, NATIVE = 6;
+export const KIND_NAMES = ["op", "range", "API call", "Python", "module", "Python, library", "C++"];
 
 /**
  * The text of a packed element.
@@ -89,6 +96,15 @@ export async function readScene() {
   const text = await unpack("scene-data");
   if (!text) return null;
   const raw = JSON.parse(text);
+  if (raw.pair) raw.pair.forEach(readTimes);
+  else readTimes(raw);
+  return raw;
+}
+
+/** @param {any} raw a scene as it is stored; one of memory has stacks and names only */
+function readTimes(raw) {
+  raw.stacks.parent = sums(raw.stacks.parent);
+  if (!raw.devices) return;
   for (const device of raw.devices) {
     for (const stream of device.streams) stream.start = sums(stream.start);
     device.gaps.start = sums(device.gaps.start);
@@ -100,9 +116,7 @@ export async function readScene() {
     thread.loading.start = sums(thread.loading.start);
   }
   raw.memory.forEach(readSeries);
-  raw.stacks.parent = sums(raw.stacks.parent);
   raw.steps.start = sums(raw.steps.start);
-  return raw;
 }
 
 /** @param {any} series */

@@ -1,16 +1,16 @@
 // The icicle: all stacks as one picture, callers above what they call, width by time.
 
-import { API, FRAME, KIND_NAMES, LIBRARY, MODULE, OP, RANGE, nodeName } from "./data.js";
+import { API, FRAME, KIND_NAMES, LIBRARY, MODULE, NATIVE, OP, RANGE, nodeName } from "./data.js";
 import { element, fitted, hideTip, inkOn, plainTable, readTheme, showTip, sized } from "./draw.js";
-import { count, duration } from "./units.js";
+import { count, duration, memory } from "./units.js";
 
 /** @typedef {import("./data.js").Scene} Scene */
-/** @typedef {{name: string, kind: number, own: number, total: number, calls: number, children: Frame[], up: Frame|null, node: number}} Frame */
+/** @typedef {{name: string, kind: number, own: number, was: number, total: number, before: number, size: number, calls: number, children: Frame[], up: Frame|null, node: number}} Frame */
 /** @typedef {{frame: Frame, x: number, wide: number, level: number}} Box */
 
 const LEVEL = 19, LISTED = 100, FOLDED = 3, ALMOST_ALL = 0.999;
-const COLOURS = { [OP]: "#56b4e9", [RANGE]: "#009e73", [API]: "#d5b36a", [FRAME]: "#cc79a7", [LIBRARY]: "#b9c2cc", [MODULE]: "#e69f00" };
-const KINDS = /** @type {Record<string, number[]>} */ ({ all: [OP, RANGE, API, FRAME, MODULE, LIBRARY], layers: [MODULE, OP, RANGE], modules: [MODULE], ops: [OP, RANGE, API], frames: [FRAME, MODULE, LIBRARY], own: [FRAME, MODULE, OP] });
+const COLOURS = { [OP]: "#56b4e9", [RANGE]: "#009e73", [API]: "#d5b36a", [FRAME]: "#cc79a7", [LIBRARY]: "#b9c2cc", [MODULE]: "#e69f00", [NATIVE]: "#8fa3b8" };
+const KINDS = /** @type {Record<string, number[]>} */ ({ all: [OP, RANGE, API, FRAME, MODULE, LIBRARY, NATIVE], python: [RANGE, FRAME, LIBRARY], mine: [RANGE, FRAME], layers: [MODULE, OP, RANGE], modules: [MODULE], ops: [OP, RANGE, API], frames: [FRAME, MODULE, LIBRARY], own: [FRAME, MODULE, OP] });
 
 export class Icicle {
   /** @param {Scene} scene */
@@ -23,9 +23,12 @@ export class Icicle {
     this.time = control("icicle-time");
     this.kinds = control("icicle-kinds");
     this.find = control("icicle-find");
-    if (!scene.stacks.device.some((ns) => ns > 0)) this.time.value = "host";
+    if (scene.stacks.device && !scene.stacks.device.some((ns) => ns > 0)) this.time.value = "host";
+    this.differs = scene.stacks.deviceBefore !== undefined;
     /** @type {Box[]} */
     this.boxes = [];
+    /** @type {(() => void)[]} */
+    this.watchers = [];
     this.root = this.zoomed = this.chosen = this.build();
     this.bind();
     this.rebuild();
@@ -34,9 +37,11 @@ export class Icicle {
   /** The tree of the chosen kinds and times; what is left out counts for the caller that stays. @returns {Frame} */
   build() {
     const { stacks } = this.scene, kept = new Set(KINDS[this.kinds.value] ?? KINDS.all);
-    const times = this.time.value === "device" ? stacks.device : stacks.host;
-    /** @type {Frame} */
-    const root = { name: "everything", kind: -1, own: 0, total: 0, calls: 0, children: [], up: null, node: -1 };
+    /** @type {Record<string, number[]>} */
+    const amounts = /** @type {any} */ (stacks);
+    const times = amounts[this.time.value] ?? [], before = amounts[`${this.time.value}Before`] ?? [];
+    this.say = this.time.value === "bytes" ? memory : duration;
+    const root = this.frame("everything", -1, null, -1);
     /** @type {Frame[]} */
     const of = new Array(times.length);
     /** @type {Map<Frame, Map<string, Frame>>} */
@@ -52,7 +57,7 @@ export class Icicle {
         inside.set(up, known);
         let frame = known.get(key);
         if (!frame) {
-          frame = { name, kind, own: 0, total: 0, calls: 0, children: [], up, node };
+          frame = this.frame(name, kind, up, node);
           known.set(key, frame);
           up.children.push(frame);
         }
@@ -60,15 +65,21 @@ export class Icicle {
         of[node] = frame;
       }
       of[node].own += times[node];
+      of[node].was += before[node] ?? 0;
     }
     total(root);
     return root;
   }
 
+  /** @param {string} name @param {number} kind @param {Frame|null} up @param {number} node @returns {Frame} */
+  frame(name, kind, up, node) {
+    return { name, kind, own: 0, was: 0, total: 0, before: 0, size: 0, calls: 0, children: [], up, node };
+  }
+
   rebuild() {
     this.root = this.build();
     let at = this.root;
-    while (at.children.length && at.children[0].total >= ALMOST_ALL * at.total) at = at.children[0];
+    while (at.children.length && at.children[0].size >= ALMOST_ALL * at.size) at = at.children[0];
     this.zoom(at); // what everything has in common is said in one line
   }
 
@@ -85,7 +96,7 @@ export class Icicle {
       this.boxes.push({ frame, x, wide, level });
       let at = x;
       for (const child of frame.children) {
-        const room = (child.total / Math.max(frame.total, 1)) * wide;
+        const room = (child.size / Math.max(frame.size, 1)) * wide;
         if (room >= 0.5) place(child, at, room, level + 1);
         at += room;
       }
@@ -102,7 +113,7 @@ export class Icicle {
     for (const { frame, x, wide, level } of this.boxes) {
       const hit = sought !== "" && frame.name.toLowerCase().includes(sought);
       if (hit) found += 1;
-      const colour = hit ? "#f0e442" : frame.kind < 0 ? "#d5dde5" : COLOURS[/** @type {0} */ (frame.kind)];
+      const colour = hit ? "#f0e442" : this.differs ? changed(frame, this.root) : frame.kind < 0 ? "#d5dde5" : COLOURS[/** @type {0} */ (frame.kind)];
       context.globalAlpha = sought && !hit ? 0.45 : 1;
       context.fillStyle = colour;
       context.fillRect(x, level * LEVEL, Math.max(wide - 0.8, 0.6), LEVEL - 1);
@@ -117,17 +128,24 @@ export class Icicle {
       context.strokeRect(chosen.x + 1, chosen.level * LEVEL, Math.max(chosen.wide - 2, 2), LEVEL - 1);
     }
     this.describe(sought, found);
+    this.watchers.forEach((watcher) => watcher());
   }
 
   /** @param {string} sought @param {number} found */
   describe(sought, found) {
-    const { chosen, root } = this, where = this.time.value === "device" ? "of device time" : "of host time";
+    const { chosen, root } = this, where = { device: "of device time", host: "of host time", bytes: "of the memory" }[this.time.value];
     const share = root.total ? (100 * chosen.total) / root.total : 0;
     const matches = sought ? ` ${count(found)} in sight match.` : "";
-    const text = root.total
-      ? `${chosen.name}: ${duration(chosen.total)}, ${share.toFixed(1)}% ${where}; ${duration(chosen.own)} outside what is below it; ${count(chosen.calls)} calls.${matches}`
-      : "No such time was recorded: choose other levels, or the other time.";
+    const text = !root.size ? "No such time was recorded: choose other levels, or the other time."
+      : this.differs ? `${chosen.name}: ${this.change(chosen)}.${matches}`
+        : `${chosen.name}: ${this.say(chosen.total)}, ${share.toFixed(1)}% ${where}; ${this.say(chosen.own)} outside what is below it; ${count(chosen.calls)} calls.${matches}`;
     /** @type {HTMLElement} */ (document.getElementById("icicle-path")).textContent = text;
+  }
+
+  /** From A to B. @param {Frame} frame */
+  change({ before, total: now }) {
+    const by = now - before;
+    return `A ${this.say(before)}, B ${this.say(now)}: ${by < 0 ? "-" : "+"}${this.say(Math.abs(by))}${before ? ` (${by < 0 ? "" : "+"}${((100 * by) / before).toFixed(1)}%)` : ", new"}`;
   }
 
   table() {
@@ -142,7 +160,7 @@ export class Icicle {
     };
     visit(this.zoomed);
     const rows = [...byName.values()].filter((one) => one.own > 0).sort((a, b) => b.own - a.own).slice(0, LISTED);
-    return plainTable(["in it", "own time", "calls"], rows.map((one) => [one.name, duration(one.own), count(one.calls)]), 1);
+    return plainTable(["in it", "its own", "calls"], rows.map((one) => [one.name, this.say(one.own), count(one.calls)]), 1);
   }
 
   /** @param {Frame} frame */
@@ -154,7 +172,7 @@ export class Icicle {
   /** To the next caller that holds more. */
   up() {
     let at = this.zoomed.up ?? this.root;
-    while (at.up && at.total === this.zoomed.total) at = at.up;
+    while (at.up && at.size === this.zoomed.size) at = at.up;
     this.zoom(at);
   }
 
@@ -171,7 +189,8 @@ export class Icicle {
     });
     this.canvas.addEventListener("pointermove", (event) => {
       const frame = this.at(event), whole = Math.max(this.root.total, 1);
-      if (frame) showTip(event, frame.name, [`${duration(frame.total)}, ${((100 * frame.total) / whole).toFixed(1)}% of all; ${duration(frame.own)} outside what is below it`, `${KIND_NAMES[frame.kind] ?? ""}, ${count(frame.calls)} calls`]);
+      const amount = frame && (this.differs ? this.change(frame) : `${this.say(frame.total)}, ${((100 * frame.total) / whole).toFixed(1)}% of all; ${this.say(frame.own)} outside what is below it`);
+      if (frame) showTip(event, frame.name, [amount ?? "", `${KIND_NAMES[frame.kind] ?? ""}, ${count(frame.calls)} ${this.time.value === "bytes" ? "allocations" : "calls"}`]);
       else hideTip();
     });
     this.canvas.addEventListener("pointerleave", hideTip);
@@ -204,12 +223,25 @@ export class Icicle {
   }
 }
 
-/** Sum up from below, and order what is inside by time. @param {Frame} frame @returns {number} */
+/** Sum up from below, and order what is inside by size. @param {Frame} frame */
 function total(frame) {
   frame.total = frame.own;
-  for (const child of frame.children) frame.total += total(child);
-  frame.children = frame.children.filter((child) => child.total > 0).sort((a, b) => b.total - a.total);
-  return frame.total;
+  frame.before = frame.was;
+  frame.size = Math.max(frame.own, frame.was);
+  for (const child of frame.children) {
+    total(child);
+    frame.total += child.total;
+    frame.before += child.before;
+    frame.size += child.size;
+  }
+  frame.children = frame.children.filter((child) => child.size > 0).sort((a, b) => b.size - a.size);
+}
+
+/** Orange for more than before, blue for less, paler where it is a small part of everything. @param {Frame} frame @param {Frame} root */
+function changed(frame, root) {
+  const by = frame.total - frame.before, weight = Math.min(Math.sqrt(Math.abs(by) / Math.max(root.size * 0.05, 1)), 1);
+  const full = by > 0 ? [213, 94, 0] : [0, 114, 178], pale = [221, 225, 230];
+  return `#${full.map((c, i) => Math.round(pale[i] + (c - pale[i]) * weight).toString(16).padStart(2, "0")).join("")}`;
 }
 
 /** @param {string} id */

@@ -59,11 +59,11 @@ export class Lanes {
   }
 
   ofSteps() {
-    const { steps, names } = this.scene;
-    if (!steps.name.length) return [];
-    const text = (/** @type {number} */ i) => names[steps.name[i]];
-    const rows = nested(steps.start, steps.dur);
-    return [this.lane({ kind: "steps", label: "steps", rows, source: steps, text, colour: (i) => (i % 2 ? "#b8c4d0" : "#d5dde5") })];
+    const { steps, otherSteps, names } = this.scene;
+    return [steps, ...(otherSteps ? [otherSteps] : [])].filter(({ name }) => name.length).map((source, which) => this.lane({
+      kind: "steps", label: `${otherSteps ? `${"AB"[which]}: ` : ""}steps`, rows: nested(source.start, source.dur), source,
+      text: (i) => names[source.name[i]], colour: (i) => (i % 2 ? "#b8c4d0" : "#d5dde5"),
+    }));
   }
 
   /** @param {number} number */
@@ -71,9 +71,9 @@ export class Lanes {
     const device = this.scene.devices[number], { categories, names, states } = this.scene;
     const several = this.scene.devices.length > 1 ? `${device.label}: ` : "";
     /** @type {Lane[]} */
-    const found = device.streams.flatMap((stream) => {
+    const found = device.streams.filter(({ dur }) => dur.length).flatMap((stream) => {
       const copies = (/** @type {number} */ i) => COPIES.includes(categories[stream.category[i]].id);
-      const label = `${several}stream ${stream.stream ?? "not recorded"}`, mixed = stream.category.some((_, i) => copies(i)) && !stream.category.every((_, i) => copies(i));
+      const label = stream.label ?? `${several}stream ${stream.stream ?? "not recorded"}`, mixed = stream.category.some((_, i) => copies(i)) && !stream.category.every((_, i) => copies(i));
       const parts = {
         kind: /** @type {const} */ ("slices"), source: stream, owner: number,
         colour: (/** @type {number} */ i) => categories[stream.category[i]].colour,
@@ -83,8 +83,9 @@ export class Lanes {
       return mixed ? [whole, this.lane({ ...parts, label: `${label}, copies only`, rows: abreast(stream.start, stream.dur, copies), rowHeight: 10 })] : [whole];
     });
     const { gaps, queue } = device;
+    if (!gaps.dur.length && gaps.label) return found;
     found.push(this.lane({
-      kind: "gaps", label: `${several}idle, by cause`, rows: abreast(gaps.start, gaps.dur), source: gaps, owner: number,
+      kind: "gaps", label: gaps.label ?? `${several}idle, by cause`, rows: abreast(gaps.start, gaps.dur), source: gaps, owner: number,
       rowHeight: GAPS, colour: (i) => this.patterns[gaps.state[i]], text: (i) => states[gaps.state[i]].label.replace("Idle: ", ""),
     }));
     if (queue.time.length) {

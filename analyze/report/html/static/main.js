@@ -3,6 +3,7 @@
 import { readScene, unpack } from "./data.js";
 import { bindRoofline, drawHistogram } from "./charts.js";
 import { Icicle } from "./icicle.js";
+import { alignments, merged } from "./merge.js";
 import { gapsOf, placesOf } from "./places.js";
 import { bindTables, save } from "./table.js";
 import { bindPrint, bindTheme, bindTips } from "./theme.js";
@@ -65,11 +66,11 @@ function arrows(timeline, key) {
 
 /** Columns that select one step. @param {Timeline} timeline */
 function bindSteps(timeline) {
-  const { steps, names } = timeline.scene;
   const buttons = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-step-name]"));
   for (const button of buttons) {
-    const i = steps.name.findIndex((name) => names[name] === button.dataset.stepName);
     button.addEventListener("click", () => {
+      const { names } = timeline.scene, steps = (button.dataset.side === "B" && timeline.scene.otherSteps) || timeline.scene.steps;
+      const i = steps.name.findIndex((name) => names[name] === button.dataset.stepName);
       if (i < 0) return;
       timeline.show(steps.start[i], steps.start[i] + steps.dur[i]);
       buttons.forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
@@ -84,7 +85,7 @@ function bindJumps(timeline) {
     const places = placesOf(timeline.scene, button.dataset.finding ?? "");
     let at = -1;
     if (!places.length) {
-      button.remove();
+      button.closest(".places")?.remove();
       continue;
     }
     button.addEventListener("click", () => {
@@ -139,33 +140,62 @@ function bindPage() {
   bindTables();
 }
 
-async function main() {
-  bindPage();
-  const scene = await readScene();
-  if (!scene) {
-    bindTheme(() => {});
-    document.querySelectorAll(".places").forEach((one) => one.remove());
-    return document.documentElement.setAttribute("data-ready", "");
-  }
-  const timeline = new Timeline(scene), icicle = new Icicle(scene);
+/** The scene to draw; of a comparison both sides as one. @param {import("./data.js").Scene} raw @param {number} which alignment */
+function sceneOf(raw, which) {
+  if (!raw.pair) return raw;
+  const [a, b] = raw.pair, at = alignments(a, b);
+  return merged(a, b, at[Math.min(which, at.length - 1)].shift, raw.labels ?? ["A", "B"]);
+}
+
+/** The choice of what both sides of a comparison are aligned at. @param {import("./data.js").Scene} raw @param {Timeline} timeline */
+function bindAlign(raw, timeline) {
+  const select = /** @type {HTMLSelectElement|null} */ (document.getElementById("align"));
+  if (!raw.pair || !select) return;
+  alignments(raw.pair[0], raw.pair[1]).forEach(({ label }, i) => {
+    const option = document.createElement("option");
+    option.value = String(i);
+    option.textContent = label;
+    select.append(option);
+  });
+  select.value = String(Math.min(1, select.options.length - 1));
+  select.addEventListener("change", () => timeline.setScene(sceneOf(raw, Number(select.value))));
+}
+
+/** The timeline with everything that leads to it. @param {import("./data.js").Scene} raw @param {(() => void)[]} redraw */
+function makeTimeline(raw, redraw) {
+  const timeline = new Timeline(sceneOf(raw, 1));
   bindTimeline(timeline);
+  bindAlign(raw, timeline);
   bindSteps(timeline);
   bindJumps(timeline);
   bindRoofline(timeline);
-  const lanes = bindTable("lane-table", () => timeline.table()), stacks = bindTable("icicle-table", () => [icicle.table()]);
-  const histogram = () => drawHistogram(timeline);
+  const lanes = bindTable("lane-table", () => timeline.table());
+  const histogram = () => document.getElementById("histogram") && drawHistogram(timeline);
   document.getElementById("histogram-what")?.addEventListener("change", histogram);
   let later = 0;
   timeline.watchers.push(() => {
     clearTimeout(later);
-    later = setTimeout(() => [histogram(), lanes(), stacks()], 150);
+    later = setTimeout(() => [histogram(), lanes()], 150);
   });
   histogram();
-  bindTheme(() => {
-    timeline.layout();
-    icicle.draw();
-  });
-  Object.assign(globalThis, { gpuledger: { scene, timeline, icicle } });
+  redraw.push(() => timeline.layout());
+  return timeline;
+}
+
+async function main() {
+  bindPage();
+  const raw = await readScene();
+  /** @type {(() => void)[]} */
+  const redraw = [];
+  bindTheme(() => redraw.forEach((draw) => draw()));
+  const timeline = raw && document.getElementById("lanes") ? makeTimeline(raw, redraw) : null;
+  const icicle = raw && document.getElementById("icicle") ? new Icicle(sceneOf(raw, 1)) : null;
+  if (icicle) {
+    redraw.push(() => icicle.draw());
+    icicle.watchers.push(bindTable("icicle-table", () => [icicle.table()]));
+  }
+  if (!timeline) document.querySelectorAll(".places").forEach((one) => one.remove());
+  Object.assign(globalThis, { gpuledger: { timeline, icicle } }); // for a reader's own questions, on the console
   document.documentElement.setAttribute("data-ready", "");
 }
 

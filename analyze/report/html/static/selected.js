@@ -47,6 +47,7 @@ export function showSelected(panel, scene, item, timeline) {
 
 /** @param {Scene} scene @param {Item} item */
 function titleOf(scene, { lane, index, start, end }) {
+  if (lane.kind === "gaps" && lane.source.note) return `Waits ${duration(end - start)} ${scene.names[lane.source.note[index]]}`;
   if (lane.kind === "gaps") return `Idle for ${duration(end - start)}: ${scene.states[lane.source.state[index]].label.replace("Idle: ", "")}`;
   return lane.text(index);
 }
@@ -66,7 +67,7 @@ function timestamp(scene, time) {
 /** @param {Scene} scene @param {import("./lanes.js").Lane} lane @param {number} i @param {Say} say */
 function ofActivity(scene, lane, i, say) {
   const table = lane.source, device = scene.devices[lane.owner];
-  say("on", `${device.label}, ${lane.label.split(": ").pop()}`);
+  say("on", table.label ?? `${device.label}, ${lane.label.split(": ").pop()}`);
   if (table.count[i] > 1) return say("what", `${count(table.count[i])} short activities that follow each other closely, drawn as one`);
   say("kind", scene.categories[table.category[i]].label);
   const stack = stackOf(scene, table.node[i]);
@@ -77,7 +78,7 @@ function ofActivity(scene, lane, i, say) {
   if (table.thread[i] >= 0) {
     const api = callAt(scene, table.thread[i], table.start[i] - table.lag[i]);
     say("launch", `${api || "call"} on ${threadLabel(scene, table.thread[i])}, ${duration(table.lag[i])} before the start; the call took ${duration(table.call[i])}`);
-  } else say("launch", "not recorded");
+  } else if (scene.threads.length) say("launch", "not recorded");
   say("stack", stackList(scene, stack));
 }
 
@@ -85,6 +86,7 @@ function ofActivity(scene, lane, i, say) {
 function ofGap(scene, item, say) {
   const { lane, index, start, end } = item, table = lane.source, device = scene.devices[lane.owner];
   const state = scene.states[table.state[index]];
+  if (table.note) return say("cause", state.cause);
   say("cause", `${state.label.replace("Idle: ", "")}: ${state.cause}`);
   const parts = scene.states.filter(({ id }) => table.parts[id]?.[index]).sort((a, b) => table.parts[b.id][index] - table.parts[a.id][index]);
   if (parts.length > 1) say("all of it", parts.map(({ id, label }) => `${label.replace("Idle: ", "")} ${duration(table.parts[id][index])}`).join(", "));

@@ -97,10 +97,8 @@ export class Timeline {
     context.strokeRect(Math.max(x(item.start), -2), top - 1, Math.max(Math.min(x(item.end), this.width + 2) - Math.max(x(item.start), -2), 2), item.lane.rowHeight);
     const launch = this.launchOf(item);
     if (!launch) return;
-    const thread = this.lanes.lanes.find((lane) => lane.kind === "calls" && lane.owner === launch.thread);
-    if (!thread) return;
-    const [fromX, toX] = [x(launch.start), x(launch.target)];
-    const fromY = thread.top - 2 - scroll, toY = item.lane.top + item.lane.height - scroll;
+    const [fromX, toX] = [x(launch.start), x(launch.target)], below = launch.lane.top > item.lane.top;
+    const fromY = launch.lane.top - 2 - scroll, toY = item.lane.top + (below ? item.lane.height : -4) - scroll;
     context.strokeStyle = context.fillStyle = this.theme.accent;
     context.lineWidth = 1.5;
     context.beginPath();
@@ -109,9 +107,10 @@ export class Timeline {
     context.stroke();
     context.fillRect(fromX - 1, fromY, Math.max(launch.dur * scale, 2), 4);
     context.beginPath();
-    context.moveTo(toX, toY - 1);
-    context.lineTo(toX - 4, toY + 7);
-    context.lineTo(toX + 4, toY + 7);
+    const tail = below ? 7 : -7;
+    context.moveTo(toX, toY - Math.sign(tail));
+    context.lineTo(toX - 4, toY + tail);
+    context.lineTo(toX + 4, toY + tail);
     context.fill();
   }
 
@@ -120,14 +119,16 @@ export class Timeline {
    * @param {Item} item
    */
   launchOf({ lane, index, start, end }) {
-    const table = lane.source;
-    if (lane.kind === "slices" && table.thread[index] >= 0) {
-      return { thread: table.thread[index], start: start - table.lag[index], dur: table.call[index], target: start };
+    const table = lane.source, isGap = lane.kind === "gaps";
+    const find = (/** @type {string} */ kind, /** @type {number} */ owner) => this.lanes.lanes.find((one) => one.kind === kind && one.owner === owner);
+    if (isGap && table.last) {
+      const last = find("slices", table.last[index]);
+      return last ? { lane: last, start: end, dur: 0, target: end } : null;
     }
-    if (lane.kind === "gaps" && table.thread[index] >= 0) {
-      return { thread: table.thread[index], start: start + table.launch[index], dur: 0, target: end };
-    }
-    return null;
+    const thread = table.thread?.[index] >= 0 ? find("calls", table.thread[index]) : undefined;
+    if (!thread) return null;
+    return isGap ? { lane: thread, start: start + table.launch[index], dur: 0, target: end }
+      : { lane: thread, start: start - table.lag[index], dur: table.call[index], target: start };
   }
 
   /**
@@ -287,6 +288,14 @@ export class Timeline {
     const note = total > rows.length ? `The ${count(rows.length)} longest of ${count(total)} activities and gaps in view.` : `${count(total)} activities and gaps in view.`;
     const table = plainTable(["lane", "what", "starts", "takes"], rows.map(({ lane, i, start, dur }) => [lane.label, lane.text(i), instant(start - zero, 1), duration(dur)]), 2);
     return [element("p", note, "quiet"), table];
+  }
+
+  /** Another scene with the same lanes. @param {Scene} scene */
+  setScene(scene) {
+    this.scene = scene;
+    this.lanes = new Lanes(scene, this.frames);
+    this.choose(null);
+    this.layout();
   }
 
   /** @param {boolean} shown */
