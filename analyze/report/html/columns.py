@@ -26,9 +26,14 @@ def deltas(values: Int64) -> list[int]:
 
 
 def packed(content: Any) -> str:
-    """What JSON knows, deflated, in base64."""
+    """What JSON knows as JSON, deflated, in base64."""
+    return packed_text(msgspec.json.encode(content))
+
+
+def packed_text(text: bytes) -> str:
+    """A text deflated, in base64."""
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
-    data = deflate.compress(msgspec.json.encode(content)) + deflate.flush()
+    data = deflate.compress(text) + deflate.flush()
     return base64.b64encode(data).decode("ascii")
 
 

@@ -20,7 +20,7 @@ from analyze.report import to_json
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.glossary import find_term, terms
 from analyze.report.html import looks
-from analyze.report.html.columns import packed
+from analyze.report.html.columns import packed, packed_text
 from analyze.report.html.looks import Look
 from analyze.report.html.pair import PairView
 from analyze.report.html.parts import Parts, parts_of
@@ -30,7 +30,7 @@ from analyze.report.text import savings_column, series_figures
 from analyze.units import duration, percent, plural
 
 SCRIPTS = (
-    *("data", "merge", "units", "draw", "lanes", "places", "timeline", "selected"),
+    *("data", "merge", "units", "draw", "lanes", "places", "selected", "timeline"),
     *("icicle", "charts", "table", "theme", "main"),
 )
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
@@ -50,18 +50,13 @@ def render(document: Document) -> str:
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(style),  # noqa: S704
         scene=packed(parts.scene) if parts.scene else "",
-        report_json=packed(to_json_content(document)),
+        report_json=packed_text(to_json.render(document).encode("utf-8", "replace")),
         generator=f"{TOOL} {program_version()}, report schema {SCHEMA_VERSION}",
         looks=looks,
         states=[state for state in STATES if state.idle],
         sections=_sections(page, parts),
     )  # fmt: skip
     return f"{text}\n"
-
-
-def to_json_content(document: Document) -> str:
-    """The JSON report, as a text that the page hands out."""
-    return to_json.render(document)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from analyze.inert import printable
 from analyze.kernels.categories import CATEGORIES
 from analyze.metrics import Measures
 from analyze.metrics.attribution import Attribution, attribute
@@ -130,7 +131,7 @@ def _device(
     )
     low, high = line.window
     return {
-        "label": label,
+        "label": printable(label),
         "window": [low - scale.origin_ns, high - scale.origin_ns],
         "streams": streams,
         "gaps": idle_lane(gaps, scale, report.definitions),

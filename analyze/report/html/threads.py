@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from analyze.inert import printable
 from analyze.report.html.columns import deltas
 from analyze.report.html.lanes import Scale
 from analyze.report.html.slices import NONE, Merged, merge_runs, merge_to
@@ -91,4 +92,4 @@ def _spans(rows: pl.DataFrame, thread: int, scale: Scale) -> dict[str, list[int]
 def thread_label(trace: Trace, thread: int) -> str:
     """A thread by its process and its own number."""
     who = trace.threads.row(thread, named=True)
-    return f"process {who['pid']}, thread {str(who['tid']).strip()}"
+    return printable(f"process {who['pid']}, thread {str(who['tid']).strip()}")

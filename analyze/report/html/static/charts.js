@@ -1,6 +1,6 @@
 // The histogram of launches, over what is in view on the timeline; and the dots of the roofline.
 
-import { firstAbove } from "./data.js";
+import { firstAbove, nodeName, stackOf } from "./data.js";
 import { element, plainTable } from "./draw.js";
 import { count, duration } from "./units.js";
 
@@ -99,15 +99,17 @@ export function bindRoofline(timeline) {
   for (const dot of document.querySelectorAll(".dot")) {
     const go = () => {
       const { op = "", shape = "" } = /** @type {SVGElement} */ (dot).dataset;
-      for (const { streams } of timeline.scene.devices) {
-        for (const source of streams) {
-          const index = source.node.findIndex((node, i) => timeline.stackText(node).includes(op) && (source.shape[i] < 0 || timeline.scene.names[source.shape[i]] === shape || !shape));
-          if (index >= 0) {
-            document.getElementById("timeline")?.scrollIntoView({ block: "start" });
-            timeline.go({ source, index });
-            return;
-          }
-        }
+      const { scene } = timeline, search = /** @type {HTMLInputElement} */ (document.getElementById("find"));
+      search.value = op;
+      timeline.seek(op);
+      const isIt = (/** @type {number} */ node) => stackOf(scene, node).some((one) => nodeName(scene, one) === op);
+      for (const source of scene.devices.flatMap(({ streams }) => streams)) {
+        const mine = source.node.map((_, i) => i).filter((i) => isIt(source.node[i]));
+        const index = mine.find((i) => source.shape[i] >= 0 && scene.names[source.shape[i]] === shape) ?? mine[0];
+        if (index === undefined) continue;
+        document.getElementById("timeline")?.scrollIntoView({ block: "start" });
+        timeline.go({ source, index });
+        return;
       }
     };
     dot.addEventListener("click", go);

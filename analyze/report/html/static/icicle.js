@@ -25,6 +25,7 @@ export class Icicle {
     this.find = control("icicle-find");
     if (scene.stacks.device && !scene.stacks.device.some((ns) => ns > 0)) this.time.value = "host";
     this.differs = scene.stacks.deviceBefore !== undefined;
+    this.say = duration;
     /** @type {Box[]} */
     this.boxes = [];
     /** @type {(() => void)[]} */
@@ -85,6 +86,7 @@ export class Icicle {
 
   draw() {
     const theme = readTheme(), width = Math.max(this.box.clientWidth, 100);
+    this.say = duration;
     /** @type {Box[]} */
     this.boxes = [];
     /** @type {Frame[]} */

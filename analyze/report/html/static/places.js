@@ -44,7 +44,7 @@ function activitiesOf(scene, names, categories) {
   for (const { streams } of scene.devices) {
     for (const source of streams) {
       for (let index = 0; index < source.dur.length; index++) {
-        const named = names.has(source.name[index]) || names.has(opOf(scene, source.node[index]));
+        const named = names.has(source.name[index]) || names.has(opsOf(scene, source)[index]);
         if (named || kinds.has(source.category[index])) found.push(placeOf(source, index));
       }
     }
@@ -69,9 +69,23 @@ function placeOf(source, index) {
 }
 
 /** The number of the name of the innermost op at or around a node, -1 without one. @param {Scene} scene @param {number} node */
-export function opOf(scene, node) {
+function opOf(scene, node) {
   for (let at = node; at >= 0; at = scene.stacks.parent[at]) {
     if (scene.stacks.kind[at] === OP) return scene.stacks.name[at];
   }
   return -1;
+}
+
+/** @type {WeakMap<object, Int32Array>} */
+const KNOWN = new WeakMap();
+
+/**
+ * Of each activity of a stream the number of its op's name, -1 without one.
+ * @param {Scene} scene
+ * @param {import("./data.js").Slices} source
+ */
+export function opsOf(scene, source) {
+  let found = KNOWN.get(source);
+  if (!found) KNOWN.set(source, found = Int32Array.from(source.node, (node) => opOf(scene, node)));
+  return found;
 }

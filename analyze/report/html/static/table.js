@@ -40,7 +40,7 @@ function bindFigure(figure) {
   if (rows.length > LONG) tools.append(search);
   tools.append(more, copyButton(table));
   figure.querySelector(".scroll")?.before(tools);
-  [...(table.tHead?.rows[0].cells ?? [])].forEach((cell, i) => bindSort(table, cell, i, update));
+  [...(table.tHead?.rows[0].cells ?? [])].forEach((cell, i) => rows[0]?.cells[i]?.className !== "barcell" && bindSort(table, cell, i, update));
   update();
 }
 

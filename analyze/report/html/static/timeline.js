@@ -1,9 +1,9 @@
 // The timeline: what is in view, what is selected, and every way to move.
 
-import { firstAbove, nodeName, stackOf } from "./data.js";
+import { firstAbove } from "./data.js";
 import { element, hideTip, plainTable, readTheme, showTip, sized } from "./draw.js";
 import { Lanes } from "./lanes.js";
-import { gapsOf } from "./places.js";
+import { gapsOf, opsOf } from "./places.js";
 import { showSelected } from "./selected.js";
 import { count, duration, instant } from "./units.js";
 
@@ -222,7 +222,7 @@ export class Timeline {
   /** @param {Lane} lane @param {number} i */
   isFound(lane, i) {
     if (!this.foundNames.size) return false;
-    if (lane.kind === "slices") return this.foundNames.has(lane.source.name[i]);
+    if (lane.kind === "slices") return this.foundNames.has(lane.source.name[i]) || this.foundNames.has(opsOf(this.scene, lane.source)[i]);
     return lane.kind === "calls" && lane.source.node[i] >= 0 && this.foundNames.has(this.scene.stacks.name[lane.source.node[i]]);
   }
 
@@ -230,8 +230,7 @@ export class Timeline {
   nextFound() {
     if (!this.foundNames.size) return;
     const from = this.chosen?.start ?? this.view.start - 1, key = (/** @type {Item} */ one) => one.start * 1e3 + one.row;
-    /** @type {Item|null} */
-    let best = null, first = null;
+    let best = /** @type {Item|null} */ (null), first = /** @type {Item|null} */ (null);
     for (const lane of this.lanes.lanes) {
       if (lane.kind !== "slices" && lane.kind !== "calls") continue;
       lane.rows.forEach((row, r) => {
@@ -364,10 +363,5 @@ export class Timeline {
     if (!item) return hideTip();
     const begin = `${instant(item.start - this.scene.window[0], 1)} into the window`;
     showTip(event, item.lane.text(item.index), [`${duration(item.end - item.start)}, ${begin}`, item.lane.label]);
-  }
-
-  /** What a node is called, with the names of its callers. @param {number} node */
-  stackText(node) {
-    return stackOf(this.scene, node).map((one) => nodeName(this.scene, one));
   }
 }
