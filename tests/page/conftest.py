@@ -47,7 +47,7 @@ def lesson() -> TraceBuilder:
     """
     builder = TraceBuilder()
     builder.step(1, 0, 480).step(2, 480, 520)
-    builder.op("aten::mm", 10, 60, Input_Dims=[[64, 64], [64, 64]])
+    builder.op("aten::mm", 10, 60, **{"Input Dims": [[64, 64], [64, 64]]})
     builder.run("ampere_sgemm_128x64_tn", (20, 20), (100, 200))
     builder.op("aten::add", 80, 40)
     builder.run("void at::native::vectorized_elementwise_kernel<4>(int)", (90, 20), (300, 200))

@@ -49,7 +49,7 @@ def hostile_trace() -> TraceBuilder:
     builder.metadata["deviceProperties"][0]["name"] = HOSTILE[28]
     for i, text in enumerate(HOSTILE):
         at = i * 100.0
-        builder.op(text, at, 80, tid=text, Input_Dims=[[text]], Input_type=[text])
+        builder.op(text, at, 80, tid=text, **{"Input Dims": [[text]], "Input type": [text]})
         builder.frame(f"{text}(3): {text}", at, 90, tid=text)
         builder.annotation(text, at, 95, tid=text)
         builder.row("cuda_runtime", text, at + 5, 5, tid=text, correlation=i + 1)

@@ -5,7 +5,7 @@ import { bindRoofline, drawHistogram } from "./charts.js";
 import { Icicle } from "./icicle.js";
 import { alignments, merged } from "./merge.js";
 import { gapsOf, placesOf } from "./places.js";
-import { bindTables, save } from "./table.js";
+import { bindTables, csv, save } from "./table.js";
 import { bindPrint, bindTheme, bindTips } from "./theme.js";
 import { Timeline } from "./timeline.js";
 
@@ -195,7 +195,7 @@ async function main() {
     icicle.watchers.push(bindTable("icicle-table", () => [icicle.table()]));
   }
   if (!timeline) document.querySelectorAll(".places").forEach((one) => one.remove());
-  Object.assign(globalThis, { gpuledger: { timeline, icicle } }); // for a reader's own questions, on the console
+  Object.assign(globalThis, { gpuledger: { timeline, icicle, csv } }); // for a reader's own questions, on the console
   document.documentElement.setAttribute("data-ready", "");
 }
 
