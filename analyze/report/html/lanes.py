@@ -153,7 +153,7 @@ def _details(rows: pl.DataFrame) -> list[str | None]:
         if not one:
             found.append(None)
         elif kind != "kernel":
-            rate = f" at {size / dur:.1f} GB/s" if size and dur else ""
+            rate = f" at {size / dur:.3g} GB/s" if size and dur else ""
             found.append(f"{transfer(size)}{rate}" if size is not None else None)
         else:
             parts = (f"grid {grid}" if grid else "", f"block {block}" if block else "",

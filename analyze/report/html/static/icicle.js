@@ -86,7 +86,6 @@ export class Icicle {
 
   draw() {
     const theme = readTheme(), width = Math.max(this.box.clientWidth, 100);
-    this.say = duration;
     /** @type {Box[]} */
     this.boxes = [];
     /** @type {Frame[]} */
