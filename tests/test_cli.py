@@ -105,8 +105,7 @@ def test_ops_are_sorted_and_grouped_as_asked() -> None:
 REFUSED = {
     "no such file": (["no/such.json"], "does not exist"),
     "folder": ([ROOT / "sample_traces"], "no two are ranks of one job"),
-    "no html yet": ([SAMPLE, "--report", "html"], "is not one of"),
-    "no html file yet": ([SAMPLE, "-o", "x.html"], "no report format has this suffix"),
+    "open without a page": ([SAMPLE, "--open"], "none is written"),
     "unknown suffix": ([SAMPLE, "-o", "x.pdf"], "no report format has this suffix"),
     "no such folder": ([SAMPLE, "-o", "no/such/r.md"], "no such folder"),
     "steps as a word": ([SAMPLE, "--steps", "two"], "is not A:B"),

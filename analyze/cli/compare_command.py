@@ -26,6 +26,7 @@ from analyze.errors import SelectionError, UnreadableError
 from analyze.settings import Definitions
 
 if TYPE_CHECKING:
+    from analyze.compare import Comparable
     from analyze.compare.gates import Gate
     from analyze.compare.judged import JudgedComparison
     from analyze.report.redact import Redaction
@@ -76,7 +77,7 @@ def compare_command(
     from analyze.compare.run_json import recorded_file
 
     paths = tuple(recorded_file(path) for path in paths)
-    delivery = Delivery(**looks)
+    delivery = Delivery(**looks).aimed(paths)
     delivery.check(paths, junit)
     _check_paths(paths)
     check_selection(steps, range_name)
@@ -138,23 +139,24 @@ def _traces(
     reading: Reading,
     redaction: Redaction | None,
 ) -> JudgedComparison:
-    from analyze.cli.inputs import load_comparable
-    from analyze.compare import compare, labels_of, line_up
+    from analyze.cli.inputs import load_side
+    from analyze.compare import comparable_of, compare, labels_of, line_up
     from analyze.compare.judged import judged_comparison
+    from analyze.report import Report
     from analyze.report.stored import read_stored
 
     if measuring.selects and all(read_stored(path) is not None for path in paths):
         hint = "Make the reports anew from the traces with the option, or leave it out."
         raise SelectionError("The inputs are reports: --steps and --range select traces.", hint)
-    subjects = []
+    sides: list[Comparable | Report] = []
     for path in paths:
         with progress() as on_progress:
-            subjects.append(load_comparable(path, measuring, replace(reading, on_progress=on_progress), redaction))
+            sides.append(load_side(path, measuring, replace(reading, on_progress=on_progress), redaction))
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
+    subjects = [comparable_of(one) if isinstance(one, Report) else one for one in sides]
     if len(paths) > 2:
         return judged_comparison(line_up(subjects, labels), subjects, labels, gates)
-    a, b = subjects
-    named_by_label = a.name == b.name and labels != ["A", "B"]  # letters say less than a name twice
-    made = compare(a, b, names=labels if named_by_label else None, top=measuring.definitions.top)
+    named_by_label = subjects[0].name == subjects[1].name and labels != ["A", "B"]  # letters say less than a name twice
+    made = compare(sides[0], sides[1], names=labels if named_by_label else None, top=measuring.definitions.top)
     return judged_comparison(made, subjects, labels, gates)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from analyze.report.redact import Redaction
     from analyze.report.report import Document
 
+_ENDS = re.compile(r"(\.(json|gz|zst|zip|pickle|pkl))+$", re.IGNORECASE)
 PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
+_PAGES = (".html", ".htm")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
@@ -37,6 +41,25 @@ class Delivery:
     summary_github: bool
     redact_names: bool = False
     quiet: bool = False
+    open_page: bool = False
+    page_file: str = ""
+
+    def aimed(self, inputs: Sequence[str]) -> Delivery:
+        """With a file for a page that was asked for without one: the input's own name, in the working folder.
+
+        Args:
+            inputs: the files that are read.
+
+        Raises:
+            OutputError: a page is to be opened, and none is made.
+        """
+        if self.report_format == "html":
+            file = page_name(inputs[0] if inputs else "", redacted=self.redact or self.redact_names)
+            return replace(self, report_format=None, outputs=(*self.outputs, file), page_file=file)
+        page = next((one for one in self.outputs if Path(one).suffix.lower() in _PAGES), "")
+        if self.open_page and not page:
+            raise OutputError("--open opens an HTML page, and none is written.", "Add -o FILE.html, or --report html.")
+        return replace(self, page_file=page) if self.open_page else self
 
     def redaction(self) -> Redaction | None:
         """What is taken out of the inputs, one for all of them; None where they may be shown as they are."""
@@ -81,9 +104,14 @@ class Delivery:
             report = redacted(report)
         for output in self.outputs:
             write(report, output, force=self.force)
-            say(f"wrote {printable(output)}")
+            if output == self.page_file and not self.open_page:
+                put(f"{printable(output)}\n", lambda text: text)
+            else:
+                say(f"wrote {printable(output)}")
         if self.summary_github:
             _append_summary(report.page)
+        if self.open_page:
+            webbrowser.open(Path(self.page_file).resolve().as_uri())
         if self.quiet:
             from analyze.report.brief import brief
             from analyze.report.text import to_ascii
@@ -112,6 +140,21 @@ class Delivery:
             text = render(report, form)
             text = ascii_form(text, form) if plain else text
         put(text, lambda whole: ascii_form(whole, form))
+
+
+def page_name(path: str, *, redacted: bool) -> str:
+    """The file of a page: an input's own name without its suffixes, in the working folder.
+
+    Args:
+        path: the input, "-" for standard input.
+        redacted: whether hosts and persons are taken out of the name.
+    """
+    name = Path(path).resolve().name if path not in ("", "-") else "report"
+    if redacted:
+        from analyze.report.redact import Redaction
+
+        name = Redaction().file(name)
+    return f"{_ENDS.sub('', name) or 'report'}.html"
 
 
 def check_read_once(paths: Sequence[str]) -> None:

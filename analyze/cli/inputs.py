@@ -68,8 +68,8 @@ def _report(trace: Trace, measuring: Measuring) -> Report:
     )
 
 
-def load_comparable(path: str, measuring: Measuring, reading: Reading, redaction: Redaction | None) -> Comparable:
-    """One side of a comparison, from a trace, the JSON report of one, or the run.json of a recording.
+def load_side(path: str, measuring: Measuring, reading: Reading, redaction: Redaction | None) -> Comparable | Report:
+    """One side of a comparison: the report on a trace, or what a JSON report or the run.json of a recording holds.
 
     Args:
         path: the file.
@@ -80,7 +80,6 @@ def load_comparable(path: str, measuring: Measuring, reading: Reading, redaction
     Raises:
         SelectionError: a memory snapshot among traces.
     """
-    from analyze.compare import comparable_of
     from analyze.compare.run_json import read_side
     from analyze.snapshot import is_snapshot
 
@@ -96,7 +95,15 @@ def load_comparable(path: str, measuring: Measuring, reading: Reading, redaction
             f"{name_of(path)} is a memory snapshot, the other input is a trace.",
             "Compare snapshots with snapshots and traces with traces.",
         )
-    return comparable_of(_built(path, measuring, reading, redaction))
+    return _built(path, measuring, reading, redaction)
+
+
+def load_comparable(path: str, measuring: Measuring, reading: Reading, redaction: Redaction | None) -> Comparable:
+    """One side of a comparison by its figures; arguments as for `load_side`."""
+    from analyze.compare import comparable_of
+
+    side = load_side(path, measuring, reading, redaction)
+    return comparable_of(side) if isinstance(side, Report) else side
 
 
 def load_snapshot(path: str, redaction: Redaction | None) -> Snapshot:

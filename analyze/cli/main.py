@@ -28,6 +28,7 @@ _EXAMPLES = """\b
 Examples:
   analyze trace.json.gz                      one screen: verdict, ledger, what to do first
   analyze trace.json.gz --report md          Markdown for a pull request or a mail
+  analyze trace.json.gz -o report.html       a page to look at, zoom and send on: timeline, stacks, tables
   analyze trace.json.gz -o report.json       every figure, for scripts
   analyze trace.json.gz --steps 2:5          steps 2, 3 and 4 of the profiler only
   analyze trace.json.gz --fail-if 'idle_share > 10%'   a gate for CI: exit code 1

@@ -109,7 +109,7 @@ def _output_options() -> tuple[Callable[[Any], Any], ...]:
             "--report",
             "report_format",
             type=click.Choice(NAMES),
-            help="Format on standard output. Default: terminal on a terminal, md into a pipe.",
+            help="Format on standard output; html goes to TRACE.html. Default: terminal on a terminal, md into a pipe.",
         ),
         click.option(
             "-o",
@@ -119,6 +119,7 @@ def _output_options() -> tuple[Callable[[Any], Any], ...]:
             metavar="FILE",
             help=f"Write to FILE, in the format of its suffix: {', '.join(SUFFIXES)}. Repeats.",
         ),
+        click.option("--open", "open_page", is_flag=True, help="Show the HTML page in the browser."),
         click.option("--force", is_flag=True, help="Replace files that this program did not make."),
         click.option(
             "--color",

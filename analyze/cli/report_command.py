@@ -65,7 +65,7 @@ def report_command(
     """Make a report and write it."""
     names = ("rank", "job", "store", "workers", "cluster", "shard", "from_store")
     wish_ranks = RanksWish(round=round_, **{name: looks.pop(name) for name in names})
-    delivery = Delivery(**looks)
+    delivery = Delivery(**looks).aimed([path for path in (trace, *others) if path is not None])
     if is_job(trace, others, wish_ranks):
         paths = [path for path in (trace, *others) if path is not None]
         found = _one_of(paths, wish_ranks)

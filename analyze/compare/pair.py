@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analyze.blocks import Page, Section, Table
@@ -44,11 +44,13 @@ class Comparison:
         version: version of the program.
         changes: what changed.
         page: what text formats draw.
+        sides: both reports, None where one of them is known by its figures only.
     """
 
     version: str
     changes: Changes
     page: Page
+    sides: tuple[Report, Report] | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The comparison by the keys of its contract, `pair_schema`."""
@@ -74,6 +76,7 @@ def compare(
     Raises:
         NotComparableError: the figures mean different things, as the definitions differ.
     """
+    sides = (a, b) if isinstance(a, Report) and isinstance(b, Report) else None
     a, b = (comparable_of(one) if isinstance(one, Report) else one for one in (a, b))
     changes, program = find_changes(a, b), program_version()
     main = latency_row(changes) or _main(changes)
@@ -92,7 +95,7 @@ def compare(
         footer=f"{TOOL} {program}, report schema {SCHEMA_VERSION}; {RULE}; "
         f"sha256 {a.trace.sha256[:12]}, {b.trace.sha256[:12]}",
     )
-    return Comparison(program, changes, page)
+    return Comparison(program, changes, page, sides)
 
 
 def _kernels(a: Comparable, b: Comparable) -> Iterator[str]:

@@ -27,7 +27,7 @@ _STDIN = "-"
 
 
 def render(document: Document, format: str) -> str:  # noqa: A002 - the option's own name
-    """The document in a format: terminal, md or json.
+    """The document in a format: terminal, md, html or json.
 
     Raises:
         OutputError: no such format.
@@ -36,7 +36,7 @@ def render(document: Document, format: str) -> str:  # noqa: A002 - the option's
 
 
 def write(document: Document, path: str | Path, *, force: bool = False) -> None:
-    """Write a document in the format that the suffix asks for (.txt, .md, .json).
+    """Write a document in the format that the suffix asks for (.txt, .md, .html, .json).
 
     Args:
         document: a report or a comparison.

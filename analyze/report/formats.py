@@ -41,6 +41,12 @@ def _markdown(document: Document) -> str:
     return to_markdown.render(document.page)
 
 
+def _html(document: Document) -> str:
+    from analyze.report.html.render import render
+
+    return render(document)
+
+
 def _json(document: Document) -> str:
     from analyze.report import to_json
 
@@ -50,6 +56,7 @@ def _json(document: Document) -> str:
 FORMATS = (
     Format("terminal", (".txt",), _terminal),
     Format("md", (".md", ".markdown"), _markdown),
+    Format("html", (".html", ".htm"), _html),
     Format("json", (".json",), _json),
 )
 NAMES = tuple(one.name for one in FORMATS)

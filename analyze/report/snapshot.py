@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from analyze.blocks import Page, Section
@@ -60,6 +60,7 @@ class SnapshotReport:
         devices: every figure, one entry per device.
         page: what text formats draw.
         definitions: limits and list lengths.
+        source: what it was made from, None where only the figures are known.
     """
 
     version: str
@@ -67,6 +68,7 @@ class SnapshotReport:
     devices: tuple[DeviceMemory, ...]
     page: Page
     definitions: Definitions
+    source: Snapshot | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The report by the keys of its contract, `snapshot_schema`."""
@@ -125,7 +127,7 @@ def build_snapshot_report(
         next_steps=_next_steps(snapshot.loaded.path or info.name),
         footer=f"{TOOL} {program}, report schema {SCHEMA_VERSION}; snapshot sha256 {info.sha256[:12]}",
     )
-    return SnapshotReport(program, info, devices, page, definitions)
+    return SnapshotReport(program, info, devices, page, definitions, snapshot)
 
 
 def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:

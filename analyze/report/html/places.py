@@ -1,0 +1,67 @@
+"""Where each finding can be seen on the timeline: gaps of some states, and activities and calls of some names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import Any
+
+import polars as pl
+
+from analyze.blocks import Kind
+from analyze.findings import Diagnosis, Finding
+from analyze.report.html.columns import Names
+from analyze.trace import Trace
+
+# Rules about idle time: the states of the gaps in which their cost arises.
+STATES = {
+    "input-wait": ("input-wait",),
+    "loader-starved": ("input-wait",),
+    "sync-stall": ("sync",),
+    "iteration-sync": ("sync",),
+    "launch-bound": ("launch-bound",),
+    "small-batch": ("launch-bound",),
+    "host-lead": ("launch-bound", "pause"),
+    "allocator-stall": ("allocator",),
+    "warm-up": ("first-use", "compilation", "capture"),
+    "profiler-overhead": ("profiler",),
+}
+# Rules about work on the device: its categories.
+CATEGORIES = {
+    "exposed-copies": ("memcpy", "memset"),
+    "pageable-copy": ("memcpy",),
+    "exposed-communication": ("communication",),
+    "collective-wait": ("communication",),
+    "collective-latency": ("communication",),
+}
+
+
+def places_of(diagnosis: Diagnosis, trace: Trace, names: Names) -> dict[str, dict[str, Any]]:
+    """Per finding the states, categories and names to look for.
+
+    Args:
+        diagnosis: the findings.
+        trace: whose names count.
+        names: gets those that the evidence of findings names.
+    """
+    known = _known(trace)
+    return {
+        finding.id: {
+            "states": list(STATES.get(finding.id, ())),
+            "categories": list(CATEGORIES.get(finding.id, ())),
+            "names": sorted({names.number(name) for name in _named(finding, known)}),
+        }
+        for finding in diagnosis.findings
+    }
+
+
+def _known(trace: Trace) -> Set[str]:
+    tables = (trace.activities, trace.ops, trace.runtime, trace.ranges)
+    found = pl.concat([table["name"].unique().cast(pl.String) for table in tables]).drop_nulls()
+    return set(found.to_list())
+
+
+def _named(finding: Finding, known: Set[str]) -> Iterator[str]:
+    for table in finding.evidence:
+        for i, column in enumerate(table.columns):
+            if column.kind is Kind.CODE:
+                yield from (str(row[i]) for row in table.rows if row[i] in known)
