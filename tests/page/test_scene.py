@@ -32,8 +32,7 @@ US = 1000
 
 def scene_of(trace: Trace, **wish: Any) -> dict[str, Any]:
     report = build_report(trace, **wish)
-    assert report.source is not None
-    scene = build_scene(report, report.source)
+    scene = build_scene(report)
     assert scene is not None
     return scene.content
 
@@ -73,8 +72,7 @@ def test_gaps_say_who_owns_them(load: Callable[[TraceBuilder], Trace]) -> None:
 @pytest.mark.parametrize("name", ["h100_owlv2_large", "a100_training_control", "mi300_resnet_training", "a100_triton"])
 def test_gaps_add_up_to_the_ledger(name: str, shared: Path) -> None:
     report = build_report(Trace.load(shared / "traces" / f"{name}.json.gz"))
-    assert report.source is not None
-    scene = build_scene(report, report.source)
+    scene = build_scene(report)
     device = headline(report.measures.devices)
     assert scene is not None
     assert device is not None
