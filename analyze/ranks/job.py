@@ -15,9 +15,9 @@ from analyze import schema
 from analyze.errors import NotATraceError
 from analyze.ranks.document import job_document, straggler_order
 from analyze.ranks.engine import Failure, ForeignPool, Outcome, Progress, engine, summarise_all
-from analyze.ranks.entries import KINDS
 from analyze.ranks.files import candidates, is_candidate
 from analyze.ranks.joined import Joined, join_ranks
+from analyze.ranks.kinds import KINDS
 from analyze.ranks.rounds import LeftOut, choose
 from analyze.ranks.standing import Standing, standings
 from analyze.ranks.store import Store
@@ -28,6 +28,8 @@ from analyze.trace.kinds import RECORD_HINT
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+_ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class Job:
             "index": entries.index,
             "kind": [KINDS[kind] for kind in entries.kind.tolist()],
             "dimension": [group.dimension for group in groups],
-            "matched_by": [joined.matched.how[at] for at in entries.group.tolist()],
+            "matched_by": [joined.how[at] for at in entries.group.tolist()],
             "ranks": entries.count,
             "missing": joined.missing,
             "split": waits.split,
@@ -175,13 +177,13 @@ class Job:
             {
                 "entry": entries.of_row,
                 "rank": entries.rank,
-                "event": entries.rows["event"],
-                "start_ns": waits.start_ns,
-                "end_ns": waits.end_ns,
+                "event": entries.event,
+                "start_ns": entries.start_ns,
+                "end_ns": entries.end_ns,
                 "wait_ns": waits.wait_ns,
-                "transfer_ns": waits.end_ns - waits.start_ns - waits.wait_ns,
+                "transfer_ns": entries.end_ns - entries.start_ns - waits.wait_ns,
                 "exposed_wait_ns": self.joined.exposed_wait_ns,
-                **{f"before_{part}_ns": before[:, at] for at, part in enumerate(PARTS)},
+                **{f"before_{part}_ns": before[at] for at, part in enumerate(PARTS)},
             }
         ).cast(schema.dtypes(ROWS))  # type: ignore[arg-type]
         names = ("wait_ns", "transfer_ns", "exposed_wait_ns")
@@ -193,18 +195,20 @@ class Job:
         if self.joined is None:
             return schema.empty(WAITS)
         entries, waits = self.joined.entries, self.joined.waits
-        row = waits.split[entries.of_row] & (waits.wait_ns > 0)
-        frame = pl.DataFrame(
-            {
-                "rank": entries.rank[row],
-                "last": waits.last[entries.of_row][row],
-                "wait_ns": waits.wait_ns[row],
-                "exposed_wait_ns": self.joined.exposed_wait_ns[row],
-            }
-        )
-        grouped = frame.group_by("rank", "last").agg(
-            pl.len().alias("count"), pl.col("wait_ns").sum(), pl.col("exposed_wait_ns").sum()
-        )
+        cells = []
+        for first in range(0, max(len(entries.of_row), 1), _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            frame = pl.DataFrame(
+                {
+                    "rank": entries.rank[rows],
+                    "last": waits.last[entries.of_row[rows]],
+                    "count": np.ones(len(entries.rank[rows]), np.int64),
+                    "wait_ns": waits.wait_ns[rows],
+                    "exposed_wait_ns": self.joined.exposed_wait_ns[rows],
+                }
+            )
+            cells.append(frame.filter(pl.col("wait_ns") > 0).group_by("rank", "last").sum())
+        grouped = pl.concat(cells).group_by("rank", "last").sum()
         ordered = grouped.sort(["exposed_wait_ns", "rank", "last"], descending=[True, False, False])
         return ordered.select(schema.names(WAITS)).cast(schema.dtypes(WAITS))  # type: ignore[arg-type]
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyze.ranks.entries import KINDS
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import Int64
+from analyze.ranks.kinds import KINDS, RECV, Bool
 
 _P2P = ("send", "recv", "sendrecv")
 
@@ -91,13 +90,12 @@ def measure_pipeline(joined: Joined) -> tuple[Stage, ...]:
     return tuple(sorted(found, key=lambda one: (one.group, one.stage)))
 
 
-def _receives(joined: Joined, at: int, rows: Int64) -> int | None:
+def _receives(joined: Joined, at: int, rows: Bool) -> int | None:
     """Receives per step, where every step has as many and there are at least two steps."""
     steps = joined.files[at].frames["step"]
-    kind = joined.entries.rows["kind"].to_numpy()[rows]
-    start = joined.entries.raw_start_ns[rows][kind == "recv"]
+    start = joined.entries.start_ns[rows & (joined.entries.row_kind == RECV)]
     if steps.height < 2 or not len(start):
         return None
-    begin = steps["start_ns"].to_numpy()
+    begin = steps["start_ns"].to_numpy() - joined.clocks.offset_ns[at]
     counts = np.bincount(np.maximum(np.searchsorted(begin, start, side="right") - 1, 0), minlength=len(begin))
     return int(counts[0]) if (counts == counts[0]).all() and counts[0] else None

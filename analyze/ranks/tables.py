@@ -5,7 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from analyze.schema import Column, Schema
+from analyze.timeline import IDLE_PARTS
 
+OWNERS = ("computation", "communication", "copy", *(part.removesuffix("_ns") for part in IDLE_PARTS))
+IDLE_OWNERS = range(3, len(OWNERS))
 _INT, _TEXT = pl.Int64, pl.String
 PASSED, UNMEASURED = NO_FINDING = ("passed", "unmeasured")
 
@@ -50,6 +53,18 @@ CATEGORIES: Schema = (
     Column("sum_ns", _INT, "durations added up"),
     Column("exclusive_ns", _INT, "instants at which only this category runs"),
 )
+PAUSES: Schema = (
+    Column("start_ns", _INT, "start of a gap on the file's clock, the base time added"),
+    Column("end_ns", _INT, "end on the same clock"),
+    Column("owner", pl.UInt8, "position in OWNERS of what most of the gap is"),
+    Column("op", _TEXT, "innermost op of the launching thread in the middle of it, null outside ops"),
+    Column("frame", _TEXT, "innermost Python frame there that is no library's, null where not recorded"),
+)
+WORK: Schema = (
+    Column("category", _TEXT, "what kernels compute"),
+    Column("op", _TEXT, "op that launched them, null outside ops and for all but the largest"),
+    Column("ns", _INT, "durations added up"),
+)
 FINDINGS: Schema = (
     Column("id", _TEXT, "the rule"),
     Column("title", _TEXT, "the problem with its culprit, or why there is none"),
@@ -69,6 +84,8 @@ PARTS: dict[str, Schema] = {
     "stretch": STRETCHES,
     "ledger": LEDGERS,
     "category": CATEGORIES,
+    "pause": PAUSES,
+    "work": WORK,
     "finding": FINDINGS,
     "step": STEPS,
 }

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyze.ranks.bandwidth import LATENCY_NS, size_bucket
-from analyze.ranks.entries import KINDS
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import Int64, lower_median
+from analyze.ranks.kinds import KINDS, Int64
+from analyze.ranks.matching import lower_median
 
 _UNEVEN = 1.05  # largest over mean size of an all-to-all: below it the ranks send alike
 
@@ -52,7 +52,7 @@ def measure_traffic(joined: Joined) -> tuple[Traffic, ...]:
     entries, waits = joined.entries, joined.waits
     if not len(entries.begin):
         return ()
-    duration = waits.end_ns - waits.start_ns
+    duration = entries.end_ns - entries.start_ns
     wait = np.add.reduceat(waits.wait_ns, entries.begin)
     exposed = np.add.reduceat(np.where(waits.split[entries.of_row], joined.exposed_wait_ns, 0), entries.begin)
     unsplit = np.where(waits.split, 0, np.add.reduceat(duration, entries.begin))

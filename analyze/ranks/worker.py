@@ -17,11 +17,12 @@ from analyze.findings import diagnose
 from analyze.guard import Guard, present
 from analyze.metrics import Measures, measure
 from analyze.ranks.events import collect, stretches
+from analyze.ranks.evidence import pauses, work
 from analyze.ranks.files import Candidate
 from analyze.ranks.summary import FileInfo, Summary
 from analyze.ranks.tables import CATEGORIES, FINDINGS, LEDGERS, PARTS, PASSED, STEPS, UNMEASURED
 from analyze.settings import Definitions
-from analyze.timeline import DeviceTimeline, Host, Wish, device_timelines
+from analyze.timeline import DeviceTimeline, Host, Wish, device_timelines, partition_gaps
 from analyze.trace import Trace
 from analyze.trace.read import read
 
@@ -50,15 +51,19 @@ def summarise(candidate: Candidate) -> Summary:
         return Summary(info, empty)
     guard = Guard()
     measures = measure(trace, Definitions(), Wish(None, None))
-    host = guard.make_or("host-states", lambda: Host(trace), None)
+    gaps = guard.make_or("idle-parts", lambda: partition_gaps(line, Host(trace)), None)
     events, groups, dropped = collect(trace, line)
-    owned, lost = stretches(trace, line, host)
+    owned, lost = stretches(trace, line, gaps)
     frames = {
         "event": events,
         "group": groups,
         "stretch": owned,
         "ledger": _ledgers(line, measures),
         "category": _categories(measures),
+        "pause": empty["pause"]
+        if gaps is None
+        else guard.make_or("pauses", lambda: pauses(trace, gaps), empty["pause"]),
+        "work": work(line),
         "finding": guard.make_or("findings", lambda: _findings(trace, measures), empty["finding"]),
         "step": _steps(trace),
     }

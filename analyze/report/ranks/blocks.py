@@ -163,7 +163,7 @@ def _rate(one: Traffic) -> str:
 def trust_section(joined: Joined) -> Section:
     """What the figures stand on."""
     how: dict[str, int] = {}
-    for name in joined.matched.how.values():
+    for name in joined.how.values():
         how[name] = how.get(name, 0) + 1
     matched = ", ".join(f"{plural(count, 'group')} by {_HOW[name]}" for name, count in sorted(how.items()))
     stats = [Stat("Matched", matched or "no collectives"), Stat("Clocks", _clocks(joined))]

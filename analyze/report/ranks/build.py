@@ -12,6 +12,7 @@ from analyze.blocks import Advice, Page, Section, Suggestion
 from analyze.notes import Notice
 from analyze.ranks import Job, Joined
 from analyze.ranks.imbalance import computation_spread
+from analyze.ranks.kinds import KINDS
 from analyze.ranks.merged import MergedFinding, merge_findings, other_rules
 from analyze.ranks.traffic import measure_traffic
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
@@ -228,8 +229,8 @@ def _doubts(joined: Joined) -> Iterator[Notice]:
     disagree = np.flatnonzero(entries.mismatch)
     if len(disagree):
         at = int(disagree[0])
-        rows = entries.rows.slice(int(entries.begin[at]), int(entries.count[at]))
-        said = ", ".join(f"rank {rank} {kind}" for rank, kind in rows.select("rank", "kind").head(3).iter_rows())
+        rows = range(int(entries.begin[at]), int(entries.begin[at] + min(entries.count[at], 3)))
+        said = ", ".join(f"rank {entries.rank[row]} {KINDS[entries.row_kind[row]]}" for row in rows)
         group = joined.groups[entries.group[at]].key
         text = f"Ranks issued different collectives as one, such as {said} ({group}, number {entries.index[at]})."
         yield Notice("collective-mismatch", text, len(disagree))

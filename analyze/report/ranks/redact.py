@@ -31,6 +31,8 @@ def _summary(one: Summary, redaction: Redaction) -> Summary:
     frames["group"] = frames["group"].with_columns(
         pl.Series("name", names, dtype=pl.String), pl.Series("description", known, dtype=pl.String)
     )
+    frames["pause"] = frames["pause"].clear()
+    frames["work"] = frames["work"].with_columns(op=pl.lit(None, pl.String))
     frames["finding"] = frames["finding"].with_columns(title=pl.col("id"), change="analyze explain " + pl.col("id"))
     return Summary(_file(one.file, redaction), frames)
 
