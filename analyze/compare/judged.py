@@ -30,6 +30,16 @@ class JudgedReport:
     page: Page
 
     @property
+    def name(self) -> str:
+        """Name of the trace."""
+        return self.report.trace.name
+
+    @property
+    def version(self) -> str:
+        """Version of the program."""
+        return self.report.version
+
+    @property
     def failed(self) -> bool:
         """Some gate failed, or could not be judged."""
         return any(gate.outcome != "passed" for gate in self.gates)

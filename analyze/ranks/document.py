@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from analyze.ranks.joined import Joined
 from analyze.ranks.kinds import KINDS, SAID_BY, Int64
+from analyze.ranks.pipeline import Stage, measure_pipeline
 from analyze.ranks.rounds import LeftOut
 from analyze.ranks.standing import Standing
 from analyze.ranks.waits import PARTS
@@ -21,6 +23,7 @@ def job_document(joined: Joined | None, standing: Sequence[Standing], left_out: 
         return {
             "world_size": None, "ranks_present": [], "ranks_missing": None, "left_out": out, "matched_by": {},
             "common_window_ns": None, "clock_uncertainty_ns": None, "stragglers": [], "ranks": {}, "collectives": [],
+            "waits_fit": True, "pipeline": [],
         }  # fmt: skip
     return {
         "world_size": joined.world,
@@ -34,7 +37,12 @@ def job_document(joined: Joined | None, standing: Sequence[Standing], left_out: 
         "stragglers": [one.rank for one in straggler_order(standing)] if joined.whole else [],
         "ranks": {str(one.rank): _rank(joined, at, one) for at, one in enumerate(standing)},
         "collectives": list(_collectives(joined)),
+        "pipeline": [_stage(one) for one in measure_pipeline(joined)],
     }
+
+
+def _stage(one: Stage) -> dict[str, Any]:
+    return {**asdict(one), "steps": [{**asdict(step), "bubble_ns": step.bubble_ns} for step in one.steps]}
 
 
 def straggler_order(standing: Sequence[Standing]) -> list[Standing]:

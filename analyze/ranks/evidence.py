@@ -15,13 +15,15 @@ MOST_OPS = 200
 _LONGEST_NAME = 200
 
 
-def pauses(trace: Trace, gaps: pl.DataFrame) -> pl.DataFrame:
+def pauses(trace: Trace, gaps: pl.DataFrame | None) -> pl.DataFrame:
     """The longest gaps of a device in which the host's op or frame is known (schema `PAUSES`).
 
     Args:
         trace: the trace.
-        gaps: its partitioned gaps.
+        gaps: its partitioned gaps, None where nothing is known of the host.
     """
+    if gaps is None:
+        return schema.empty(PAUSES)
     length = pl.col("end_ns") - pl.col("start_ns")
     rows = gaps.filter(pl.col("thread").is_not_null()).sort(length, descending=True, maintain_order=True)
     rows = rows.head(MOST_PAUSES)

@@ -15,7 +15,7 @@ from analyze import schema
 from analyze.errors import NotATraceError
 from analyze.ranks.document import job_document, straggler_order
 from analyze.ranks.engine import Failure, ForeignPool, Outcome, Progress, engine, summarise_all
-from analyze.ranks.files import candidates, is_candidate
+from analyze.ranks.files import Candidate, candidates, is_candidate
 from analyze.ranks.joined import Joined, join_ranks
 from analyze.ranks.kinds import KINDS
 from analyze.ranks.rounds import LeftOut, choose
@@ -64,7 +64,7 @@ class Job:
         executor: Executor | None = None,
         job: str | None = None,
         round: int | None = None,  # noqa: A002 - the option's name
-        tell: Progress | None = None,
+        progress: Progress | None = None,
     ) -> Job:
         """Read the traces of a folder, or those given, and join them.
 
@@ -75,7 +75,7 @@ class Job:
             executor: runs the workers in place of local processes.
             job: which of several jobs, by its number of ranks.
             round: which of several recordings of it, counted from 0.
-            tell: called with files done, all files, and how many came from the store.
+            progress: called with files done, all files, and how many came from the store.
 
         Raises:
             UnreadableError: there is no such path.
@@ -83,7 +83,7 @@ class Job:
             SelectionError: there is no such job or round.
         """
         paths = [str(path)] if isinstance(path, str | Path) else [str(one) for one in path]
-        outcome, foreign = read_all(paths, workers=workers, store=store, executor=executor, tell=tell)
+        outcome, foreign = read_all(paths, workers=workers, store=store, executor=executor, progress=progress)
         return cls.of(_name(paths), outcome, foreign, job=job, round=round)
 
     @classmethod
@@ -221,7 +221,7 @@ def read_all(
     executor: Executor | None = None,
     cluster: str | None = None,
     shard: tuple[int, int] | None = None,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Outcome, list[str]]:
     """Summaries of all files, and the files that are no traces.
 
@@ -232,25 +232,36 @@ def read_all(
         executor: in place of local processes.
         cluster: address of a Dask scheduler.
         shard: of N parts of the files only part I.
-        tell: progress.
+        progress: progress.
 
     Raises:
         NotATraceError: there is no trace.
     """
     listed = candidates(paths)
     usable = [one for one in listed if is_candidate(one)]
-    foreign = [one.shown for one in listed if one not in set(usable)]
-    if not usable:
-        if len(paths) == 1 and Path(paths[0]).is_dir():
-            raise refuse_folder(Path(paths[0]))
-        raise NotATraceError(f"{paths[0]} holds no trace.", "Pass a folder of trace files. " + RECORD_HINT)
+    chosen = set(usable)
+    foreign = [one.shown for one in listed if one not in chosen]
+    if all(one.problem for one in usable):
+        raise _no_trace(paths, usable)
     if shard is not None:
         usable = [one for at, one in enumerate(usable) if at % shard[1] == shard[0]]
     kept = Store(store) if store is not None else None
     if executor is not None:
-        return summarise_all(usable, store=kept, pool=ForeignPool(executor), tell=tell), foreign
+        return summarise_all(usable, store=kept, pool=ForeignPool(executor), progress=progress), foreign
     with engine(len(usable), workers=workers, cluster=cluster) as made:
-        return summarise_all(usable, store=kept, pool=made, tell=tell), foreign
+        return summarise_all(usable, store=kept, pool=made, progress=progress), foreign
+
+
+def _no_trace(paths: Sequence[str], unread: Sequence[Candidate]) -> NotATraceError:
+    """The error for paths of which none is a trace."""
+    place = Path(paths[0])
+    if unread:
+        text = f"No file could be read; the first, {unread[0].shown}: {unread[0].problem}."
+        return NotATraceError(text, "Check the paths.")
+    if len(paths) == 1 and place.is_dir():
+        return refuse_folder(place)
+    what = f"None of the {len(paths)} inputs holds a trace." if len(paths) > 1 else f"{paths[0]} holds no trace."
+    return NotATraceError(what, "Pass a folder of trace files, or several of them. " + RECORD_HINT)
 
 
 def from_store(folder: str | Path) -> Outcome:
@@ -268,7 +279,7 @@ def from_store(folder: str | Path) -> Outcome:
 
 def _name(paths: Sequence[str]) -> str:
     if len(paths) > 1:
-        return f"{len(paths)} files"
+        return f"{len(paths)} inputs"
     return Path(paths[0]).absolute().name if "://" not in paths[0] else paths[0]
 
 

@@ -11,6 +11,7 @@ from analyze.ranks.joined import Joined
 from analyze.ranks.kinds import KINDS, Int64
 from analyze.ranks.matching import lower_median
 
+PAIR = "send_recv"  # a send and its recv, whichever rank has the lower number
 _UNEVEN = 1.05  # largest over mean size of an all-to-all: below it the ranks send alike
 
 
@@ -19,7 +20,7 @@ class Traffic:
     """Collectives that are alike.
 
     Attributes:
-        kind: all_reduce, all_gather ...
+        kind: all_reduce, all_gather ...; `PAIR` for a send and its recv, "mismatch" where ranks disagree.
         ranks: members of the group, None where not known.
         dimension: parallel dimension of the group.
         bucket_bytes: message size, the power of two below it; None where not recorded.
@@ -61,7 +62,7 @@ def measure_traffic(joined: Joined) -> tuple[Traffic, ...]:
         group = joined.groups[entries.group[at]]
         members = len(group.members) if group.members else None
         bucket = size_bucket(size) if size >= 0 else None
-        kind = "mismatch" if entries.mismatch[at] else KINDS[entries.kind[at]]
+        kind = "mismatch" if entries.mismatch[at] else PAIR if entries.pair[at] else KINDS[entries.kind[at]]
         places.setdefault((kind, members, group.dimension, bucket), []).append(at)
     found = []
     for (kind, members, dimension, bucket), listed in places.items():

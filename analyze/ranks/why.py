@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ class Idling:
 
     Attributes:
         cause: part of idle time, see `tables.OWNERS`.
-        place: the frame, else the op, in which its own host is for most of that; empty where none stands out.
+        place: the frame, else the op, in which its host is for most of that; empty where none stands out.
     """
 
     cause: str
@@ -75,14 +75,17 @@ def idling(joined: Joined, rank: int) -> Idling | None:
         for at, code in enumerate(IDLE_OWNERS)
     }
     cause = mostly(more)
-    return Idling(cause, _place(joined, rank, cause, rows[~other])) if cause else None
+    if not cause:
+        return None
+    of_peers = {peer: rows[of_rank == peer] for peer in peers}
+    return Idling(cause, _place(joined, rank, cause, more[cause], rows[~other], of_peers))
 
 
-def mostly(amounts: dict[str, int]) -> str:
-    """What at least half of the positive amounts is, empty where nothing is."""
+def mostly(amounts: dict[str, int], *, least_of: int = 0) -> str:
+    """What at least half of the positive amounts is, and of another amount; empty where nothing is."""
     positive = {name: ns for name, ns in amounts.items() if ns > 0}
     name = max(positive, key=lambda key: (positive[key], key), default="")
-    return name if name and positive[name] >= MOSTLY * sum(positive.values()) else ""
+    return name if name and positive[name] >= MOSTLY * max(sum(positive.values()), least_of) else ""
 
 
 def _before(joined: Joined, rank: int, rows: Int64) -> tuple[Int64, Int64]:
@@ -101,21 +104,35 @@ def _idle_before(joined: Joined, rank: int, rows: Int64) -> Int64:
     return np.stack(parts, axis=1)
 
 
-def _place(joined: Joined, rank: int, cause: str, rows: Int64) -> str:
-    """Where a rank's host is for at least half of its idle time of one cause before some rows."""
-    code = OWNERS.index(cause)
-    since, until = _before(joined, rank, rows)
-    whole = int(_idle_before(joined, rank, rows)[:, code - IDLE_OWNERS.start].sum())
-    pauses = joined.files[joined.ranks.index(rank)].frames["pause"].filter(pl.col("owner") == code)
+def _place(joined: Joined, rank: int, cause: str, more_ns: int, rows: Int64, of_peers: dict[int, Int64]) -> str:
+    """Where a rank's host is for at least half of the idle time of one cause that it has more than its peers."""
     for kind in _PLACES:
-        found = {}
-        for (name,), mine in pauses.drop_nulls(kind).group_by(kind, maintain_order=True):
-            spans = union(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
-            found[str(name)] = int(spans.covered_within(since, until).sum())
-        name = max(found, key=lambda key: (found[key], key), default="")
-        if name and whole and found[name] >= MOSTLY * whole:
-            return name
+        mine = _by_place(joined, rank, cause, kind, rows)
+        theirs = [_by_place(joined, peer, cause, kind, of_peer, set(mine)) for peer, of_peer in of_peers.items()]
+        found = mostly({name: ns - lower_median(_column(theirs, name)) for name, ns in mine.items()}, least_of=more_ns)
+        if found:
+            return found
     return ""
+
+
+def _by_place(
+    joined: Joined, rank: int, cause: str, kind: str, rows: Int64, names: set[str] | None = None
+) -> dict[str, int]:
+    """Idle time of one cause before some rows of a rank, by frame or op; of the names given, or of all."""
+    since, until = _before(joined, rank, rows)
+    pauses = joined.files[joined.ranks.index(rank)].frames["pause"].drop_nulls(kind)
+    pauses = pauses.filter(pl.col("owner") == OWNERS.index(cause))
+    if names is not None:
+        pauses = pauses.filter(pl.col(kind).is_in(sorted(names)))
+    found = {}
+    for (name,), mine in pauses.group_by(kind, maintain_order=True):
+        spans = union(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
+        found[str(name)] = int(spans.covered_within(since, until).sum())
+    return found
+
+
+def _column(found: Sequence[dict[str, int]], name: str) -> Int64:
+    return np.array([one.get(name, 0) for one in found], np.int64)
 
 
 def extra_work(joined: Joined, rank: int) -> ExtraWork | None:
@@ -136,10 +153,7 @@ def extra_work(joined: Joined, rank: int) -> ExtraWork | None:
 def _more(mine: pl.DataFrame, others: Iterable[pl.DataFrame], key: str) -> dict[str, int]:
     """How much more a rank has of each kind than the lower median of the others."""
     columns = [dict(_summed(other, key)) for other in others]
-    return {
-        name: ns - lower_median(np.array([column.get(name, 0) for column in columns]))
-        for name, ns in _summed(mine, key)
-    }
+    return {name: ns - lower_median(_column(columns, name)) for name, ns in _summed(mine, key)}
 
 
 def _summed(rows: pl.DataFrame, key: str) -> list[tuple[str, int]]:

@@ -24,6 +24,7 @@ from analyze.settings import Definitions
 from analyze.units import duration, percent, plural
 
 _DRIFT_NS = 20_000
+_FEW = 4
 _COUNTED = ("device", "runtime", "nccl")
 _WHAT = {"device": "GPUs", "runtime": "CUDA or ROCm versions", "nccl": "NCCL versions"}
 
@@ -100,7 +101,7 @@ def build_ranks_report(job: Job, *, command: str = "", definitions: Definitions 
 def _about(job: Job) -> str:
     joined = job.joined
     if joined is None:
-        return f"no rank, {plural(len(job.left_out), 'file')} left out"
+        return f"no rank analysed, {plural(len(job.left_out), 'file')} left out"
     size = f"{len(joined.files)} of {joined.world} ranks" if joined.world else plural(len(joined.files), "rank")
     names = sorted({one.file.device for one in joined.files if one.file.device})
     steps = max((one.frames["step"].height for one in joined.files), default=0)
@@ -128,10 +129,12 @@ def _sections(job: Job, findings: tuple[MergedFinding, ...], command: str) -> It
 
 def _advice(job: Job, joined: Joined, findings: tuple[MergedFinding, ...], command: str) -> Section | None:
     """Late ranks first, each with its bound; then what single ranks suffer from."""
-    suggestions = [*_late(job, joined, command), *(_merged(one) for one in findings)]
+    of = "ranks" if joined.whole else "recorded ranks"
+    suggestions = [*_late(job, joined, command), *(_merged(one, of) for one in findings)]
     if not suggestions:
         return None
-    note = "Savings of a late rank are of the time in common; those of findings are of each rank's own window."
+    note = "The saving of a late rank is a share of the time in common; that of any other finding is a share of each "
+    note += "rank's own window, and stands with the finding."
     passed, unmeasured = other_rules(joined)
     advice = Advice(
         title="What to do first",
@@ -149,11 +152,10 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
         share = one.own_ns / joined.window_ns
         why = reason(joined, one)
         how = f"analyze {command} --rank {one.rank}" if command else f"read the full report of rank {one.rank}"
-        seen = f"It comes last in {plural(one.times_last_decided, 'collective')}"
-        seen += f"; before them {why}." if why else "."
-
+        seen = f"It arrives last in {plural(one.times_last_decided, 'collective')}"
+        seen += f"; before these {why}." if why else "."
         yield Suggestion(
-            id="late-rank",
+            id=f"late-rank-{one.rank}",
             title=f"Rank {one.rank} is late",
             severity="high" if share >= 0.10 else "medium" if share >= 0.03 else "low",  # as for findings of one trace
             saved_ns=one.own_ns,
@@ -164,8 +166,8 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
                 ("Seen", seen),
                 (
                     "How it is measured",
-                    "By how much it arrives after the second-last rank, without what it had itself waited for others, "
-                    "added up over collectives. Being on time ends no more than that.",
+                    "How much later than the second-last rank it arrives, without the time that it had itself waited "
+                    "for others, added up over collectives. Arriving on time cannot save more than that.",
                 ),
             ),
             evidence=(),
@@ -173,16 +175,17 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
         )
 
 
-def _merged(one: MergedFinding) -> Suggestion:
+def _merged(one: MergedFinding, of: str) -> Suggestion:
     shown = ", ".join(map(str, one.ranks[:16])) + (", ..." if len(one.ranks) > 16 else "")
     saves = (
-        f"Alone it would save {percent(one.saved_share)} of the rank's own window (lower median of these ranks)."
+        f"By itself, the change saves {percent(one.saved_share)} of a rank's window (lower median of these ranks)."
         if one.saved_share is not None
-        else "The records of these ranks support no number."
+        else "The records of these ranks do not support a number."
     )
     return Suggestion(
         id=one.id,
-        title=f"{len(one.ranks)} of {one.of_ranks} ranks: {one.title}",
+        title=f"{len(one.ranks)} of {one.of_ranks} {of}: {one.title}"
+        + ("" if one.alike else f" (rank {one.ranks[0]})"),
         severity=one.severity,
         saved_ns=None,
         saved_share=None,
@@ -198,11 +201,15 @@ def _notices(job: Job) -> Iterator[Notice]:
     joined = job.joined
     if job.foreign:
         shown = ", ".join(job.foreign[:5]) + (", ..." if len(job.foreign) > 5 else "")
-        yield Notice("foreign-files", f"Not traces: {shown}.", len(job.foreign))
+        yield Notice("foreign-files", f"These files are not traces: {shown}.", len(job.foreign))
     if job.unstored:
-        yield Notice("not-stored", f"Summaries could not be stored: {job.unstored}. The next run reads them again.", 1)
+        yield Notice(
+            "not-stored", f"Summaries could not be stored: {job.unstored}. The next run reads the files again.", 1
+        )
     if job.rounds[0] > 1:
-        text = f"The job was recorded {job.rounds[0]} times; this is round {job.rounds[1]}. --round N shows another."
+        times, this = job.rounds
+        text = f"The job was recorded {times} times, as rounds 0 to {times - 1}; this is round {this}. "
+        text += "--round N shows another."
         yield Notice("rounds", text, job.rounds[0])
     if joined is not None:
         yield from _differences(joined)
@@ -218,10 +225,13 @@ def _differences(joined: Joined) -> Iterator[Notice]:
             if value:
                 users.setdefault(value, []).append(int(one.file.rank or 0))
         if len(users) > 1:
-            most = max(users, key=lambda value: len(users[value]))
-            others = [f"rank {ranks[0]} {value}" for value, ranks in sorted(users.items()) if value != most]
-            text = f"{_WHAT[name]} differ: {', '.join(others[:3])}, {len(users[most])} ranks {most}."
-            yield Notice(f"mixed-{name}", text, len(users))
+            order = sorted(users, key=lambda value: (len(users[value]), value))
+            text = "; ".join(f"{value} on {_counted(users[value])}" for value in order[:_FEW])
+            yield Notice(f"mixed-{name}", f"{_WHAT[name]} differ: {text}.", len(users))
+
+
+def _counted(ranks: list[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks"
 
 
 def _doubts(joined: Joined) -> Iterator[Notice]:
@@ -230,14 +240,14 @@ def _doubts(joined: Joined) -> Iterator[Notice]:
     if len(disagree):
         at = int(disagree[0])
         rows = range(int(entries.begin[at]), int(entries.begin[at] + min(entries.count[at], 3)))
-        said = ", ".join(f"rank {entries.rank[row]} {KINDS[entries.row_kind[row]]}" for row in rows)
+        said = ", ".join(f"rank {entries.rank[row]} issued {KINDS[entries.row_kind[row]]}" for row in rows)
         group = joined.groups[entries.group[at]].key
-        text = f"Ranks issued different collectives as one, such as {said} ({group}, number {entries.index[at]})."
+        text = f"Ranks disagree about what a collective is: as number {entries.index[at]} of group {group}, {said}."
         yield Notice("collective-mismatch", text, len(disagree))
     alone = int((entries.count == 1).sum())
     if alone and len(joined.files) > 1:
         text = f"{plural(alone, 'collective was', 'collectives were')} found on one rank only: "
-        text += "recordings begin, end or lose events at different places."
+        text += "recordings begin or end at different places, or have lost events."
         yield Notice("unmatched", text, alone)
     drift = joined.clocks.drift_ns
     worst = int(np.abs(drift).max(initial=0))
@@ -249,7 +259,7 @@ def _doubts(joined: Joined) -> Iterator[Notice]:
             yield Notice("incomplete-rank", f"Rank {one.file.rank}: {one.file.incomplete}.", 1)
         if one.file.dropped_steps:
             dropped = ", ".join(one.file.dropped_steps[:3])
-            text = f"Rank {one.file.rank} has more collectives than a summary keeps: without those of {dropped}."
+            text = f"Rank {one.file.rank} has more collectives than a summary keeps; those of {dropped} are left out."
             yield Notice("steps-dropped", text, len(one.file.dropped_steps))
 
 
