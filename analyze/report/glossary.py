@@ -80,6 +80,21 @@ _ALIKE = {
     "worse": "step spread",
     "without an op": "by op",
     "where the window goes": "ledger",
+    "above median": "uneven",
+    "busbw at least": "bus bandwidth",
+    "clock": "clock offset",
+    "clock ahead": "clock offset",
+    "data": "data time",
+    "dimension": "parallel dimension",
+    "exposed wait or transfer": "wait or transfer",
+    "ideal bubble": "bubble",
+    "kind of work": "category",
+    "last": "arrives last",
+    "missing": "missing ranks",
+    "most": "uneven",
+    "stage": "pipeline stage",
+    "wait for neighbour": "bubble",
+    "waits most for": "waits for",
 }
 
 
