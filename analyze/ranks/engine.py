@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from analyze.errors import GpuledgerError, SelectionError
 from analyze.ranks.files import CLUSTER_HINT, Candidate
@@ -132,6 +134,22 @@ _Result = tuple[Summary | None, Failure | None, str]
 _ENDED = "its worker ended before it was done: out of memory, or killed"
 
 
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Hide the main module from workers that start meanwhile: they do not need it.
+
+    Else a script that reads a job without `if __name__ == "__main__"` would run again in each of them.
+    """
+    main = sys.modules["__main__"].__dict__
+    hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(hidden)
+
+
 class LocalPool:
     """Local processes that can be replaced when one of them was killed or hangs.
 
@@ -148,7 +166,8 @@ class LocalPool:
 
     def submit(self, one: Candidate, folder: str | None) -> Future[_Result]:
         """Give a file to a worker."""
-        return self._pool.submit(work, one, folder)
+        with without_main():
+            return self._pool.submit(work, one, folder)
 
     def restart(self) -> None:
         """End all workers and begin with new ones."""

@@ -26,7 +26,7 @@ class StageStep:
         name: the step, or `WINDOW`.
         length_ns: length of the step on this rank.
         busy_ns: computation.
-        wait_ns: exposed waiting for sends and receives, None where it cannot be told from transfer.
+        wait_ns: exposed waiting for sends and receives, None where it cannot be split from transfer.
         idle_ns: nothing runs.
     """
 

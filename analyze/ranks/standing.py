@@ -21,7 +21,7 @@ class Standing:
         communication_sum_ns: their durations added up.
         wait_ns: of that, waiting.
         transfer_ns: of that, transfer.
-        unsplit_ns: of that, what cannot be told apart.
+        unsplit_ns: of that, collectives that cannot be split.
         times_last: in how many collectives it came last.
         times_last_decided: in how many of them by more than the clocks' uncertainty.
         caused_wait_ns: what others waited where it came last.

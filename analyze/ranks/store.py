@@ -31,7 +31,7 @@ def default_folder() -> Path:
 
 
 def definitions_hash() -> str:
-    """What tells summaries of other definitions, or of another version of their tables, apart."""
+    """A name for the definitions and the version of the tables that summaries were made with."""
     text = orjson.dumps([SUMMARY_VERSION, MOST_EVENTS, MOST_STRETCHES, asdict(Definitions())], default=str)
     columns = orjson.dumps({name: [(c.name, str(c.dtype)) for c in schema] for name, schema in PARTS.items()})
     return hashlib.sha256(text + columns).hexdigest()[:_DEFINITIONS]

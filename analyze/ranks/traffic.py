@@ -25,10 +25,10 @@ class Traffic:
         dimension: parallel dimension of the group.
         bucket_bytes: message size, the power of two below it; None where not recorded.
         count: how many collectives.
-        split: how many of them have waiting told from data.
+        split: how many of them are split into waiting and data.
         wait_ns: waiting of all ranks.
         exposed_wait_ns: of that, what no computation covers.
-        unsplit_ns: kernels of all ranks in which waiting and data cannot be told apart.
+        unsplit_ns: kernels of all ranks that cannot be split into waiting and data.
         data_p50_ns: lower median of the data time, None where none is split or ranks are missing.
         busbw_p50: lower median of the bus bandwidth in bytes per s, None where it cannot be known.
         uneven: largest over mean size of the median all-to-all, None where even or not known.

@@ -25,7 +25,7 @@ class Waits:
     """Arrivals and waits; times are common. Arrays of entries hold nothing to use where `split` is false.
 
     Attributes:
-        split: entries in which waiting and data are told apart.
+        split: entries that are split into waiting and data.
         last: rank that arrived last.
         last_row: its row.
         arrival_ns: when.
@@ -57,7 +57,7 @@ class Owned:
 
     Attributes:
         transfer_ns: exposed transfer.
-        unsplit_ns: exposed communication that cannot be told apart.
+        unsplit_ns: exposed communication that cannot be split.
         wait_ns: exposed wait.
         exposed_wait_ns: of the waiting of each of the rank's kernels, what no computation covers.
         before_ns: per entry of `PARTS`, for each of them the time since its group was last in step that it owns.
@@ -150,7 +150,7 @@ def own_rank(
         start_ns: starts of its collectives.
         end_ns: their ends.
         wait_ns: their waiting.
-        split: whether it can be told from transfer.
+        split: whether the collective is split into waiting and transfer.
         since_ns: for each the instant from which its lateness counts.
     """
     owner, begin, stop = (stretches[name].to_numpy() for name in ("owner", "start_ns", "end_ns"))

@@ -16,7 +16,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _TERM = "###"
 # A report prints a term with these around it: "Idle: sync", "of window", "idle_sync_share", "launch_latency_p50".
 _AROUND = re.compile(
-    r"^(?:idle: |idle (?=.* )|of (?:the |its )?|device, |host, |device )|(?:,.*| share| time| p50| bound| \(.*\))$"
+    r"^(?:idle: |idle (?=.* )|of (?:the |its )?|device, |host, |device )|(?:,.*| share| time| p50| bound| \d+| \(.*\))$"
 )
 _ALIKE = {
     "allocations": "allocated",
@@ -90,6 +90,7 @@ _ALIKE = {
     "ideal bubble": "bubble",
     "kind of work": "category",
     "last": "arrives last",
+    "late rank": "straggler",
     "missing": "missing ranks",
     "most": "uneven",
     "stage": "pipeline stage",

@@ -63,6 +63,20 @@ def test_a_dask_cluster_of_two_workers_gives_the_same_bytes(folder: Path, tmp_pa
     assert done.stdout == document(Job.load(folder, workers=1)), done.stderr[-500:]
 
 
+def test_a_script_without_a_guard_is_not_run_again_by_its_workers(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys; from analyze import Job\nprint('begun')\nprint(Job.load(sys.argv[1], workers=2).ranks.height)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for command in ([str(script)], ["-"]):
+        done = subprocess.run(
+            [sys.executable, *command, str(folder)], input=script.read_text(), env=env, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert (done.stdout.split(), done.stderr) == (["begun", str(len(list(folder.iterdir())))], "")
+
+
 def test_two_shards_and_a_join_give_what_one_run_gives(folder: Path, tmp_path: Path, run: Run) -> None:
     whole = run(folder, "--report", "json")
     for part in range(2):
@@ -103,7 +117,8 @@ class Pool(LocalPool):
     job = staticmethod(_killed)
 
     def submit(self, one: Candidate, folder: str | None):  # type: ignore[no-untyped-def]
-        return self._pool.submit(self.job, one, folder)
+        with engine.without_main():
+            return self._pool.submit(self.job, one, folder)
 
 
 class SlowPool(Pool):

@@ -25,6 +25,7 @@ from analyze.units import duration, percent, plural
 
 _DRIFT_NS = 20_000
 _FEW = 4
+_COMMUNICATION, _MOSTLY = "exposed-communication", 0.5
 _COUNTED = ("device", "runtime", "nccl")
 _WHAT = {"device": "GPUs", "runtime": "CUDA or ROCm versions", "nccl": "NCCL versions"}
 
@@ -130,7 +131,7 @@ def _sections(job: Job, findings: tuple[MergedFinding, ...], command: str) -> It
 def _advice(job: Job, joined: Joined, findings: tuple[MergedFinding, ...], command: str) -> Section | None:
     """Late ranks first, each with its bound; then what single ranks suffer from."""
     of = "ranks" if joined.whole else "recorded ranks"
-    suggestions = [*_late(job, joined, command), *(_merged(one, of) for one in findings)]
+    suggestions = [*_late(job, joined, command), *(_merged(one, of, _waiting(joined, one)) for one in findings)]
     if not suggestions:
         return None
     note = "The saving of a late rank is a share of the time in common; that of any other finding is a share of each "
@@ -175,7 +176,20 @@ def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
         )
 
 
-def _merged(one: MergedFinding, of: str) -> Suggestion:
+def _waiting(joined: Joined, one: MergedFinding) -> str:
+    """How much of what a finding on communication is about is waiting for other ranks; empty where it is little."""
+    if one.id != _COMMUNICATION or not joined.waits.fits:
+        return ""
+    these = [at for at, rank in enumerate(joined.ranks) if rank in set(one.ranks)]
+    wait = sum(joined.owned[at].wait_ns for at in these)
+    whole = sum(joined.files[at].file.exposed_communication_ns for at in these)
+    if not whole or wait < _MOSTLY * whole:
+        return ""
+    least = "" if joined.whole else "At least "
+    return f"{least}{percent(wait / whole)} of their exposed communication is waiting for ranks that arrive later."
+
+
+def _merged(one: MergedFinding, of: str, waiting: str) -> Suggestion:
     shown = ", ".join(map(str, one.ranks[:16])) + (", ..." if len(one.ranks) > 16 else "")
     saves = (
         f"By itself, the change saves {percent(one.saved_share)} of a rank's window (lower median of these ranks)."
@@ -191,7 +205,7 @@ def _merged(one: MergedFinding, of: str) -> Suggestion:
         saved_share=None,
         bound=False,
         change=one.change,
-        paragraphs=(("Ranks", shown), ("Saving", saves)),
+        paragraphs=(("Ranks", shown), ("Saving", saves), *([("Waiting", waiting)] if waiting else [])),
         evidence=(),
         link="",
     )
@@ -214,6 +228,7 @@ def _notices(job: Job) -> Iterator[Notice]:
     if joined is not None:
         yield from _differences(joined)
         yield from _doubts(joined)
+        yield from _of_files(joined)
 
 
 def _differences(joined: Joined) -> Iterator[Notice]:
@@ -261,6 +276,18 @@ def _doubts(joined: Joined) -> Iterator[Notice]:
             dropped = ", ".join(one.file.dropped_steps[:3])
             text = f"Rank {one.file.rank} has more collectives than a summary keeps; those of {dropped} are left out."
             yield Notice("steps-dropped", text, len(one.file.dropped_steps))
+
+
+def _of_files(joined: Joined) -> Iterator[Notice]:
+    """What was odd in single files, once for all ranks with a notice of that kind."""
+    found: dict[str, list[tuple[int, Notice]]] = {}
+    for one in joined.files:
+        for notice in one.file.notices:
+            found.setdefault(notice.id, []).append((int(one.file.rank or 0), notice))
+    for name, mine in found.items():
+        rank, first = mine[0]
+        others = f" (and {plural(len(mine) - 1, 'other rank')})" if len(mine) > 1 else ""
+        yield Notice(name, f"Rank {rank}{others}: {first.text}", sum(notice.count for _, notice in mine))
 
 
 def _next(job: Job, verdict: RanksVerdict, command: str) -> Iterator[str]:

@@ -46,4 +46,13 @@ def _dimension(description: str | None) -> str | None:
 
 
 def _file(info: FileInfo, redaction: Redaction) -> FileInfo:
-    return replace(info, path=redaction.file(info.path), device=redaction.device(info.device), notices=())
+    return replace(
+        info,
+        path=redaction.file(info.path),
+        world=info.world if info.world.isdecimal() else redaction.number("world", info.world) if info.world else "",
+        trace_group=redaction.number("recording", info.trace_group) if info.trace_group else "",
+        device=redaction.device(info.device),
+        runtime=redaction.version(info.runtime),
+        nccl=redaction.version(info.nccl),
+        notices=(),
+    )
