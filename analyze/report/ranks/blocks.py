@@ -43,8 +43,9 @@ def whole(joined: Joined) -> Breakdown:
 def ranks_section(job: Job, joined: Joined) -> Section:
     """What each rank does, and for whom it waits."""
     blame = joined.whole and joined.waits.fits
-    cells = job.waits.select("rank", "last", "exposed_wait_ns").reverse()
-    most = {rank: (last, ns) for rank, last, ns in cells.iter_rows()} if blame else {}
+    largest = job.waits.unique("rank", keep="first", maintain_order=True)  # they are in order of exposed wait
+    cells = largest.select("rank", "last", "exposed_wait_ns").iter_rows()
+    most = {rank: (last, ns) for rank, last, ns in cells} if blame else {}
     at = {rank: place for place, rank in enumerate(joined.ranks)}
     rows = []
     order = straggler_order(job.standings) if blame else list(job.standings)

@@ -10,7 +10,7 @@ import numpy as np
 
 from analyze.blocks import Advice, Page, Section, Suggestion
 from analyze.notes import Notice
-from analyze.ranks import Job, Joined
+from analyze.ranks import Job, Joined, Standing
 from analyze.ranks.imbalance import computation_spread
 from analyze.ranks.kinds import KINDS
 from analyze.ranks.merged import MergedFinding, merge_findings, other_rules
@@ -19,12 +19,12 @@ from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.plain import frame, plain
 from analyze.report.ranks import blocks
 from analyze.report.ranks.reasons import reason
-from analyze.report.ranks.verdict import RanksVerdict, judge_job, named_ranks
+from analyze.report.ranks.verdict import EXPLAINED, RanksVerdict, judge_job, named_ranks
 from analyze.settings import Definitions
 from analyze.units import duration, percent, plural
 
 _DRIFT_NS = 20_000
-_FEW = 4
+_FEW, _LATE = 4, 20
 _COMMUNICATION, _MOSTLY = "exposed-communication", 0.5
 _COUNTED = ("device", "runtime", "nccl")
 _WHAT = {"device": "GPUs", "runtime": "CUDA or ROCm versions", "nccl": "NCCL versions"}
@@ -37,7 +37,7 @@ class RanksReport:
     Attributes:
         version: version of the program.
         name: of the folder.
-        document: every figure, see `ranks.document`.
+        job: whose figures the document holds.
         verdict: the judgement.
         metrics: the figures that gates can name.
         findings: of single ranks, together.
@@ -47,7 +47,7 @@ class RanksReport:
 
     version: str
     name: str
-    document: dict[str, Any]
+    job: Job
     verdict: RanksVerdict
     metrics: dict[str, float | int | None]
     findings: tuple[MergedFinding, ...]
@@ -60,7 +60,7 @@ class RanksReport:
             **frame(self.version, self.page),
             "kind": "ranks",
             "name": self.name,
-            "job": self.document,
+            "job": self.job.document(),
             "verdict": plain(self.verdict),
             "metrics": self.metrics,
             "findings": plain(self.findings),
@@ -80,7 +80,9 @@ def build_ranks_report(job: Job, *, command: str = "", definitions: Definitions 
         definitions: list lengths; the defaults where None.
     """
     definitions, program, joined = definitions or Definitions(), program_version(), job.joined
-    verdict = judge_job(job)
+    named = named_ranks(job)
+    reasons = {one.rank: reason(joined, one) for one in named[:EXPLAINED]} if joined else {}
+    verdict = judge_job(job, named, reasons)
     findings = merge_findings(joined) if joined else ()
     page = Page(
         subject="Job",
@@ -90,13 +92,13 @@ def build_ranks_report(job: Job, *, command: str = "", definitions: Definitions 
         headline=verdict.headline,
         sentences=verdict.sentences,
         whole=blocks.whole(joined) if joined else None,
-        sections=tuple(_sections(job, findings, command)),
+        sections=tuple(_sections(job, findings, list(_late(job, named, reasons, command)))),
         notices=tuple(_notices(job)),
         not_measured=(),
         next_steps=tuple(_next(job, verdict, command)),
         footer=f"{TOOL} {program}, report schema {SCHEMA_VERSION}; definitions: analyze/docs/ranks.md",
     )
-    return RanksReport(program, job.name, job.document(), verdict, _metrics(job), findings, page, definitions)
+    return RanksReport(program, job.name, job, verdict, _metrics(job), findings, page, definitions)
 
 
 def _about(job: Job) -> str:
@@ -111,14 +113,14 @@ def _about(job: Job) -> str:
     return f"{size}{device}{counted}, {duration(joined.window_ns)} in common"
 
 
-def _sections(job: Job, findings: tuple[MergedFinding, ...], command: str) -> Iterator[Section]:
+def _sections(job: Job, findings: tuple[MergedFinding, ...], late: list[Suggestion]) -> Iterator[Section]:
     joined = job.joined
     if joined is not None:
         made = (
             blocks.ranks_section(job, joined),
             blocks.traffic_section(joined),
             blocks.trust_section(joined),
-            _advice(job, joined, findings, command),
+            _advice(joined, findings, late),
             blocks.balance_section(joined),
             blocks.pipeline_section(joined),
         )
@@ -128,10 +130,10 @@ def _sections(job: Job, findings: tuple[MergedFinding, ...], command: str) -> It
         yield left_out
 
 
-def _advice(job: Job, joined: Joined, findings: tuple[MergedFinding, ...], command: str) -> Section | None:
+def _advice(joined: Joined, findings: tuple[MergedFinding, ...], late: list[Suggestion]) -> Section | None:
     """Late ranks first, each with its bound; then what single ranks suffer from."""
     of = "ranks" if joined.whole else "recorded ranks"
-    suggestions = [*_late(job, joined, command), *(_merged(one, of, _waiting(joined, one)) for one in findings)]
+    suggestions = [*late, *(_merged(one, of, _waiting(joined, one)) for one in findings)]
     if not suggestions:
         return None
     note = "The saving of a late rank is a share of the time in common; that of any other finding is a share of each "
@@ -148,10 +150,11 @@ def _advice(job: Job, joined: Joined, findings: tuple[MergedFinding, ...], comma
     return Section("findings", "What to do first", (advice,))
 
 
-def _late(job: Job, joined: Joined, command: str) -> Iterator[Suggestion]:
-    for one in named_ranks(job):
-        share = one.own_ns / joined.window_ns
-        why = reason(joined, one)
+def _late(job: Job, named: list[Standing], reasons: dict[int, str], command: str) -> Iterator[Suggestion]:
+    for one in named[:_LATE]:
+        assert job.joined is not None
+        share = one.own_ns / job.joined.window_ns
+        why = reasons.get(one.rank, "")
         how = f"analyze {command} --rank {one.rank}" if command else f"read the full report of rank {one.rank}"
         seen = f"It arrives last in {plural(one.times_last_decided, 'collective')}"
         seen += f"; before these {why}." if why else "."

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analyze.ranks import Job, Joined, Standing
-from analyze.report.ranks.reasons import reason
 from analyze.units import duration, percent, plural
 
 NAMED_SHARE = 0.01  # of the common window: less own lateness names nobody
 NAMED_TIMES = 2  # a rank that was last once may have had bad luck
-_NAMED = 3
+EXPLAINED = 3  # late ranks in the verdict, and with a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,14 @@ class RanksVerdict:
     named: tuple[int, ...]
 
 
-def judge_job(job: Job) -> RanksVerdict:
-    """The verdict on a job."""
+def judge_job(job: Job, named: list[Standing], reasons: Mapping[int, str]) -> RanksVerdict:
+    """The verdict on a job.
+
+    Args:
+        job: the job.
+        named: its `named_ranks`.
+        reasons: by rank why the first of them are late, see `reasons.reason`.
+    """
     joined = job.joined
     if joined is None:
         count = sum(one.reason == "no device activity" for one in job.left_out)
@@ -42,10 +47,13 @@ def judge_job(job: Job) -> RanksVerdict:
     doubt = _doubt(joined)
     if doubt:
         return RanksVerdict("not-judged", "Not judged", tuple(doubt), ())
-    named = named_ranks(job)
     if not named:
         return RanksVerdict("no-straggler", "No straggler", tuple(_nobody(job, joined)), ())
-    sentences = [line for at, one in enumerate(named[:_NAMED]) for line in _late(joined, one, first=at == 0)]
+    sentences = [
+        line
+        for at, one in enumerate(named[:EXPLAINED])
+        for line in _late(joined, one, reasons.get(one.rank, ""), first=at == 0)
+    ]
     return RanksVerdict("straggler", "Straggler", tuple(sentences), tuple(one.rank for one in named))
 
 
@@ -100,9 +108,8 @@ def _nobody(job: Job, joined: Joined) -> Iterator[str]:
         )
 
 
-def _late(joined: Joined, one: Standing, *, first: bool) -> Iterator[str]:
+def _late(joined: Joined, one: Standing, why: str, *, first: bool) -> Iterator[str]:
     total = int(joined.waits.split.sum())
-    why = reason(joined, one)
     before = f"; before these {why}" if why else ""
     yield f"Rank {one.rank} arrives last in {one.times_last_decided:,} of {total:,} collectives{before}."
     if first:
