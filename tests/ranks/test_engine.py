@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +167,28 @@ def test_a_full_disk_is_named_and_nothing_is_lost(
     job = Job.load(folder, workers=1, store=tmp_path / "store")
     assert job.document() == right
     assert "No space left on device" in render(build_ranks_report(job))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_a_disk_that_fills_up_while_writing_costs_no_rank(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing itself fails, not a double of it; no half files are left, and the next run has what was stored whole."""
+    right = Job.load(folder, workers=1).document()
+    made = tempfile.mkstemp
+
+    def full(**options: Any) -> tuple[int, str]:
+        handle, path = made(**options)
+        os.close(handle)
+        return os.open("/dev/full", os.O_WRONLY), path
+
+    monkeypatch.setattr(tempfile, "mkstemp", full)
+    job = Job.load(folder, workers=1, store=tmp_path / "store")
+    assert (job.document(), job.unstored) == (right, "No space left on device")
+    assert list((tmp_path / "store").iterdir()) == []
+    monkeypatch.undo()
+    again = Job.load(folder, workers=1, store=tmp_path / "store")
+    assert (again.stored, again.unstored, again.document()) == (0, "", right)
 
 
 def test_files_of_an_object_store(folder: Path) -> None:
