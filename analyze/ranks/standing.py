@@ -28,6 +28,7 @@ class Standing:
         caused_exposed_wait_ns: of that, what no computation covered.
         alone_ns: how long after the second-last it came, added up over decided collectives.
         own_ns: of that, what it did not inherit from other ranks.
+        own_common_ns: of that, in collectives whose last rank arrived in the time that all ranks have in common.
         late_because_ns: what it did longer than others before those collectives, by part; empty if in none.
     """
 
@@ -43,6 +44,7 @@ class Standing:
     caused_exposed_wait_ns: int
     alone_ns: int
     own_ns: int
+    own_common_ns: int
     late_because_ns: dict[str, int] = field(default_factory=dict)
 
 
@@ -56,6 +58,8 @@ def standings(joined: Joined) -> tuple[Standing, ...]:
     wait = waits.wait_ns
     decided = np.flatnonzero(waits.decided)
     last = clocks.at(waits.last)
+    begin, end = joined.window
+    common = decided[(waits.arrival_ns[decided] >= begin) & (waits.arrival_ns[decided] <= end)]
 
     def by_rank(place: Int64, values: Ints) -> list[int]:
         total = np.zeros(count, np.int64)
@@ -76,6 +80,7 @@ def standings(joined: Joined) -> tuple[Standing, ...]:
         "caused_exposed_wait_ns": by_rank(last[waits.split], exposed[waits.split]),
         "alone_ns": by_rank(last[decided], waits.lead_ns[decided]),
         "own_ns": by_rank(last[decided], late.own_ns[decided]),
+        "own_common_ns": by_rank(last[common], late.own_ns[common]),
     }
     because = [by_rank(last[decided], late.excess_ns[decided, part]) for part in range(len(PARTS))]
     found = []

@@ -251,3 +251,31 @@ def test_a_rank_is_named_from_one_percent_on(share: float, named: bool, tmp_path
         documents.append({"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows})
     job = figures_of(write(documents, tmp_path / "job"))
     assert build_ranks_report(job).verdict.named == ((1,) if named else ())
+
+
+def test_a_saving_is_of_collectives_in_the_time_in_common(tmp_path: Path) -> None:
+    """Three ranks; rank 1 is 200 us late three times, and the recording of rank 2 ends after the first two.
+
+    In common are 2 ms, so being on time saves at most 400 us of these; in all its own lead is 600 us.
+    """
+    from analyze.report.ranks import build_ranks_report
+    from tests.ranks.jobs import collective, kernel
+
+    documents = []
+    for rank in range(3):
+        rows = [kernel("gemm", 0, 1_000, 7)]
+        for seq, start in enumerate((500_000, 1_500_000, 4_500_000)):
+            if rank < 2 or seq < 2:
+                begin = start + (200_000 if rank == 1 else 0)
+                rows.append(collective("allreduce", "0", [0, 1, 2], begin, start + 500_000, Seq=seq))
+        if rank < 2:
+            rows.append(kernel("gemm", 8_999_000, 9_000_000, 7))
+        info = {"rank": rank, "world_size": 3, "backend": "nccl"}
+        documents.append({"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows})
+    job = figures_of(write(documents, tmp_path / "job"))
+    assert job.joined is not None
+    assert job.joined.window_ns == 2_000_000
+    assert (job.stragglers[0].rank, job.stragglers[0].own_ns, job.stragglers[0].own_common_ns) == (1, 600_000, 400_000)
+    report = build_ranks_report(job)
+    assert report.metrics["straggler_own_share"] == 0.2
+    assert "at most 400 µs of the 2.00 ms in common (20.0%)" in " ".join(report.verdict.sentences)

@@ -153,7 +153,7 @@ def _advice(joined: Joined, findings: tuple[MergedFinding, ...], late: list[Sugg
 def _late(job: Job, named: list[Standing], reasons: dict[int, str], command: str) -> Iterator[Suggestion]:
     for one in named[:_LATE]:
         assert job.joined is not None
-        share = one.own_ns / job.joined.window_ns
+        share = one.own_common_ns / job.joined.window_ns
         why = reasons.get(one.rank, "")
         how = f"analyze {command} --rank {one.rank}" if command else f"read the full report of rank {one.rank}"
         seen = f"It arrives last in {plural(one.times_last_decided, 'collective')}"
@@ -162,7 +162,7 @@ def _late(job: Job, named: list[Standing], reasons: dict[int, str], command: str
             id=f"late-rank-{one.rank}",
             title=f"Rank {one.rank} is late",
             severity="high" if share >= 0.10 else "medium" if share >= 0.03 else "low",  # as for findings of one trace
-            saved_ns=one.own_ns,
+            saved_ns=one.own_common_ns,
             saved_share=share,
             bound=True,
             change=how,
@@ -273,7 +273,7 @@ def _doubts(joined: Joined) -> Iterator[Notice]:
         rank = joined.ranks[int(np.abs(drift).argmax())]
         yield Notice("clock-drift", f"The clock of rank {rank} drifts by {duration(worst)} during the recording.", 1)
     for one in joined.files:
-        if one.file.incomplete:
+        if one.file.incomplete and not one.file.notices:  # else these say it
             yield Notice("incomplete-rank", f"Rank {one.file.rank}: {one.file.incomplete}.", 1)
         if one.file.dropped_steps:
             dropped = ", ".join(one.file.dropped_steps[:3])
@@ -312,7 +312,7 @@ def _metrics(job: Job) -> dict[str, float | int | None]:
     blame = joined.whole and waits and joined.window_ns and job.stragglers
     found: dict[str, float | int | None] = {
         "exposed_wait_share": sum(owned.wait_ns for owned in joined.owned) / windows if waits else None,
-        "straggler_own_share": job.stragglers[0].own_ns / joined.window_ns if blame else None,
+        "straggler_own_share": job.stragglers[0].own_common_ns / joined.window_ns if blame else None,
         "rank_spread": computation_spread(joined) if len(joined.files) > 1 else None,
         "missing_ranks": joined.ranks_missing,
     }

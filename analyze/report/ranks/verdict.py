@@ -63,7 +63,7 @@ def named_ranks(job: Job) -> list[Standing]:
     if joined is None or not joined.whole or _doubt(joined):
         return []
     least = NAMED_SHARE * joined.window_ns
-    return [one for one in job.stragglers if one.own_ns >= least and one.times_last_decided >= NAMED_TIMES]
+    return [one for one in job.stragglers if one.own_common_ns >= least and one.times_last_decided >= NAMED_TIMES]
 
 
 def _doubt(joined: Joined) -> list[str]:
@@ -100,11 +100,11 @@ def _nobody(job: Job, joined: Joined) -> Iterator[str]:
     share = exposed / sum(one.file.window_ns for one in joined.files)
     yield "No rank is late often enough, and by enough, to be named."
     yield f"Exposed wait is {percent(share)} of all ranks' windows."
-    if latest.own_ns:
-        bound = percent(latest.own_ns / joined.window_ns)
+    if latest.own_common_ns:
+        bound = percent(latest.own_common_ns / joined.window_ns)
         yield (
             f"The latest is rank {latest.rank}. It arrives last in {plural(latest.times_last_decided, 'collective')}; "
-            f"arriving on time, it would save at most {duration(latest.own_ns)}, {bound} of the time in common."
+            f"arriving on time, it would save at most {duration(latest.own_common_ns)}, {bound} of the time in common."
         )
 
 
@@ -117,6 +117,6 @@ def _late(joined: Joined, one: Standing, why: str, *, first: bool) -> Iterator[s
         caused = one.caused_exposed_wait_ns
         of_all = f" of their {duration(exposed)} of exposed wait" if caused <= exposed else ""
         yield f"Added up over the other ranks, they wait {duration(caused)}{of_all} for it."
-    share = percent(one.own_ns / joined.window_ns)
+    share = percent(one.own_common_ns / joined.window_ns)
     common = duration(joined.window_ns)
-    yield f"Arriving on time, it would save at most {duration(one.own_ns)} of the {common} in common ({share})."
+    yield f"Arriving on time, it would save at most {duration(one.own_common_ns)} of the {common} in common ({share})."
