@@ -27,7 +27,7 @@ class StageStep:
         length_ns: length of the step on this rank.
         busy_ns: computation.
         wait_ns: exposed waiting for sends and receives, None where it cannot be split from transfer.
-        idle_ns: nothing runs.
+        idle_ns: nothing runs, before the first and behind the last activity of the recording too.
     """
 
     name: str
@@ -144,11 +144,11 @@ def _steps(joined: Joined, rank: int, rows: Int64, shared: Sequence[str]) -> tup
     known = bool(joined.waits.split[joined.entries.of_row[rows]].all())
     parts = [
         intervals.covered_within(low, high).tolist()
-        for intervals in (owned(owner == _COMPUTATION), waiting, owned(owner >= IDLE_OWNERS.start))
+        for intervals in (owned(owner == _COMPUTATION), waiting, owned(owner < IDLE_OWNERS.start))
     ]
     return tuple(
-        StageStep(name, int(b - a), busy, wait if known else None, idle)
-        for name, a, b, busy, wait, idle in zip(names, low, high, *parts, strict=True)
+        StageStep(name, int(b - a), busy, wait if known else None, int(b - a) - anything)
+        for name, a, b, busy, wait, anything in zip(names, low, high, *parts, strict=True)
     )
 
 

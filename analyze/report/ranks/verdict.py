@@ -9,6 +9,7 @@ from analyze.ranks import Job, Joined, Standing
 from analyze.units import duration, percent, plural
 
 NAMED_SHARE = 0.01  # of the common window: less own lateness names nobody
+_MOSTLY = 0.5
 NAMED_TIMES = 2  # a rank that was last once may have had bad luck
 EXPLAINED = 3  # late ranks in the verdict, and with a reason
 
@@ -120,3 +121,7 @@ def _late(joined: Joined, one: Standing, why: str, *, first: bool) -> Iterator[s
     share = percent(one.own_common_ns / joined.window_ns)
     common = duration(joined.window_ns)
     yield f"Arriving on time, it would save at most {duration(one.own_common_ns)} of the {common} in common ({share})."
+    mine = joined.waits.decided & (joined.waits.last == one.rank)
+    between_stages = int(joined.lateness.own_ns[mine & joined.entries.pair].sum())
+    if between_stages >= _MOSTLY * one.own_ns:
+        yield "Most of that is between stages of a pipeline, where part of the waiting belongs to the schedule."
