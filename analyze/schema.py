@@ -82,6 +82,10 @@ ACTIVITIES: Schema = (
     Field("source_rank", _INT, "sending rank, of send and recv only"),
     Field("target_rank", _INT, "receiving rank, of send and recv only"),
 )
+COLLECTIVE_OPS: Schema = (
+    Field("external_id", _INT, "the op's id, null where not recorded"),
+    *ACTIVITIES[-11:],
+)
 LINKED: Schema = (
     *ACTIVITIES,
     Field("recorded_name", _NAME, "the name in the file: `name` is demangled where that is a mangled C++ name"),

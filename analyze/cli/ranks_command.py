@@ -41,7 +41,7 @@ class ShardType(click.ParamType):  # type: ignore[type-arg]
 
 
 @dataclass(frozen=True)
-class RanksWish:
+class RanksOptions:
     """The options of `rank_options`.
 
     Attributes:
@@ -65,7 +65,7 @@ class RanksWish:
     from_store: str | None
 
 
-_NO_WISH = RanksWish(None, None, None, None, None, None, None, None)
+_NO_OPTIONS = RanksOptions(None, None, None, None, None, None, None, None)
 
 
 def rank_options(command: _Command) -> _Command:
@@ -86,9 +86,9 @@ def rank_options(command: _Command) -> _Command:
     return command
 
 
-def is_job(trace: str | None, others: Sequence[str], wish: RanksWish) -> bool:
+def is_job(trace: str | None, others: Sequence[str], options: RanksOptions) -> bool:
     """Whether the inputs are of many ranks."""
-    if others or wish.from_store is not None:
+    if others or options.from_store is not None:
         return True
     return trace is not None and (os.path.isdir(trace) or _in_store(trace))
 
@@ -104,7 +104,7 @@ def only_trace(trace: str, others: Sequence[str]) -> str | None:
         return None
     from analyze.ranks.files import candidates, is_candidate
 
-    found = [one for one in candidates([trace]) if is_candidate(one)]
+    found = [one for one in candidates([trace]) if not one.problem and is_candidate(one)]
     if len(found) != 1:
         return None
     click.echo(f"{trace} holds one trace: {found[0].shown}", err=True)
@@ -112,7 +112,13 @@ def only_trace(trace: str, others: Sequence[str]) -> str | None:
 
 
 def report_on_ranks(
-    paths: Sequence[str], wish: RanksWish, gates: tuple[Gate, ...], delivery: Delivery, *, top: int
+    paths: Sequence[str],
+    options: RanksOptions,
+    gates: tuple[Gate, ...],
+    delivery: Delivery,
+    *,
+    top: int,
+    junit: str | None = None,
 ) -> int:
     """Read a job, report on it, and give the exit code.
 
@@ -125,28 +131,32 @@ def report_on_ranks(
     from analyze.report.ranks import build_ranks_report
     from analyze.settings import Definitions
 
-    delivery.check(list(paths))
-    outcome, foreign = _read(paths, wish)
-    if wish.shard is not None:
-        _tell_shard(outcome, wish)
+    delivery.check(list(paths), junit)
+    outcome, foreign = _read(paths, options)
+    if options.shard is not None:
+        _report_shard(outcome, options)
         return 0
-    name = Path(wish.from_store).name if wish.from_store and not paths else _name(paths)
+    name = Path(options.from_store).name if options.from_store and not paths else _name(paths)
     redaction = delivery.redaction()
     if redaction is not None:
         from analyze.report.ranks.redact import redact_outcome
 
         outcome, foreign = redact_outcome(outcome, redaction), [redaction.file(one) for one in foreign]
         name = "job"
-    job = Job.of(name, outcome, foreign, job=wish.job, round=wish.round)
+    job = Job.of(name, outcome, foreign, job=options.job, round=options.round)
     _check(job, outcome, paths)
-    command = _command(paths) if not wish.from_store and redaction is None else ""
+    command = _command(paths) if not options.from_store and redaction is None else ""
     report = build_ranks_report(job, command=command, definitions=Definitions(top=top))
     judged = judged_ranks(report, gates)
+    if junit is not None:
+        from analyze.compare.junit import write_junit
+
+        write_junit(judged, junit, force=delivery.force)
     delivery.deliver(judged)
     return int(judged.failed)
 
 
-def path_of_rank(paths: Sequence[str], wish: RanksWish) -> str:
+def path_of_rank(paths: Sequence[str], options: RanksOptions) -> str:
     """The file of one rank.
 
     Raises:
@@ -155,13 +165,13 @@ def path_of_rank(paths: Sequence[str], wish: RanksWish) -> str:
     from analyze.ranks import Job
     from analyze.ranks.files import candidates
 
-    outcome, foreign = _read(paths, wish)
-    job = Job.of(_name(paths), outcome, foreign, job=wish.job, round=wish.round)
+    outcome, foreign = _read(paths, options)
+    job = Job.of(_name(paths), outcome, foreign, job=options.job, round=options.round)
     ranks = {one.file.rank: one.file.path for one in job.joined.files} if job.joined else {}
-    if wish.rank not in ranks:
+    if options.rank not in ranks:
         shown = ", ".join(map(str, list(ranks)[:_LISTED])) + (", ..." if len(ranks) > _LISTED else "")
-        raise SelectionError(f"There is no rank {wish.rank} in {_name(paths)}.", f"Ranks: {shown or 'none'}.")
-    return next(one.path for one in candidates(paths) if one.shown == ranks[wish.rank])
+        raise SelectionError(f"There is no rank {options.rank} in {_name(paths)}.", f"Ranks: {shown or 'none'}.")
+    return next(one.path for one in candidates(paths) if one.shown == ranks[options.rank])
 
 
 def compare_folders(paths: Sequence[str]) -> RanksComparison:
@@ -177,7 +187,7 @@ def compare_folders(paths: Sequence[str]) -> RanksComparison:
         raise SelectionError(f"{len(paths)} folders of ranks cannot be compared at once.", "Pass two.")
     jobs = []
     for path in paths:
-        outcome, foreign = _read([path], _NO_WISH)
+        outcome, foreign = _read([path], _NO_OPTIONS)
         jobs.append(Job.of(_name([path]), outcome, foreign))
         if jobs[-1].joined is None:
             raise SelectionError(
@@ -186,20 +196,20 @@ def compare_folders(paths: Sequence[str]) -> RanksComparison:
     return compare_jobs(*jobs)
 
 
-def _read(paths: Sequence[str], wish: RanksWish) -> tuple[Outcome, list[str]]:
+def _read(paths: Sequence[str], options: RanksOptions) -> tuple[Outcome, list[str]]:
     from analyze.ranks import from_store, read_all
     from analyze.ranks.store import default_folder
 
-    if wish.from_store is not None:
-        return from_store(wish.from_store), []
-    with _progress() as tell:
+    if options.from_store is not None:
+        return from_store(options.from_store), []
+    with _progress() as report_progress:
         return read_all(
             paths,
-            workers=wish.workers,
-            store=wish.store or default_folder(),
-            cluster=wish.cluster,
-            shard=wish.shard,
-            tell=tell,
+            workers=options.workers,
+            store=options.store or default_folder(),
+            cluster=options.cluster,
+            shard=options.shard,
+            progress=report_progress,
         )
 
 
@@ -207,7 +217,7 @@ def _check(job: Job, outcome: Outcome, paths: Sequence[str]) -> None:
     """Refuse files that are no job: nothing could be read, or each is of a job of its own."""
     if not outcome.summaries and outcome.failures:
         first = outcome.failures[0]
-        raise NotATraceError(f"No file could be read; the first, {first.path}: {first.reason}", None)
+        raise NotATraceError(f"No file could be read; the first, {first.path}: {first.reason.rstrip('.')}.", None)
     alone = job.joined is None or len(job.joined.files) == 1
     used = [one for one in outcome.summaries if one.file.window_start_ns is not None]
     if not alone or len(used) < 2 or len({one.file.key for one in used}) < 2:
@@ -218,18 +228,17 @@ def _check(job: Job, outcome: Outcome, paths: Sequence[str]) -> None:
     lines = [f"\n  {job_label(key)}: {', '.join(one.file.path for one in mine[:3])}" for key, mine in jobs.items()]
     more = f"\n  and {len(lines) - _LISTED} more" if len(lines) > _LISTED else ""
     listed = "".join(lines[:_LISTED]) + more
-    where = paths[0] if len(paths) == 1 else "The files"
+    text = (
+        f"{paths[0]} holds {len(used)} traces, but no two" if len(paths) == 1 else f"No two of the {len(used)} traces"
+    )
     raise SelectionError(
-        f"{where} holds {len(used)} traces, and no two are ranks of one job:{listed}"
-        if len(paths) == 1
-        else f"{where} are no ranks of one job:{listed}",
-        "Pass one of the files, or compare them: analyze compare A B.",
+        f"{text} are ranks of one job.", f"Pass one of the files, or compare them: analyze compare A B. Jobs:{listed}"
     )
 
 
-def _tell_shard(outcome: Outcome, wish: RanksWish) -> None:
-    assert wish.shard is not None
-    done, (part, parts) = len(outcome.summaries), wish.shard
+def _report_shard(outcome: Outcome, options: RanksOptions) -> None:
+    assert options.shard is not None
+    done, (part, parts) = len(outcome.summaries), options.shard
     click.echo(f"part {part} of {parts}: {done} files summarised, {outcome.stored} of them were in the store", err=True)
     for failure in outcome.failures:
         click.echo(f"{failure.path}: {failure.reason}", err=True)
@@ -240,7 +249,7 @@ def _tell_shard(outcome: Outcome, wish: RanksWish) -> None:
 
 def _name(paths: Sequence[str]) -> str:
     if len(paths) > 1:
-        return f"{len(paths)} files"
+        return f"{len(paths)} inputs"
     return Path(paths[0]).absolute().name if "://" not in paths[0] else paths[0]
 
 
@@ -258,12 +267,12 @@ def _progress() -> Iterator[Callable[[int, int, int], None] | None]:
         yield None
         return
 
-    def tell(done: int, files: int, stored: int) -> None:
+    def show(done: int, files: int, stored: int) -> None:
         sys.stderr.write(f"\r\x1b[K{done} of {files} files, {stored} from the store")
         sys.stderr.flush()
 
     try:
-        yield tell
+        yield show
     finally:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()

@@ -19,7 +19,7 @@ from analyze.cli.options import (
     output_options,
     selection_options,
 )
-from analyze.cli.ranks_command import RanksWish, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
+from analyze.cli.ranks_command import RanksOptions, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
 from analyze.errors import GateError, SelectionError
 from analyze.settings import OP_SORTS
 
@@ -64,14 +64,14 @@ def report_command(
 ) -> int:
     """Make a report and write it."""
     names = ("rank", "job", "store", "workers", "cluster", "shard", "from_store")
-    wish_ranks = RanksWish(round=round_, **{name: looks.pop(name) for name in names})
+    of_ranks = RanksOptions(round=round_, **{name: looks.pop(name) for name in names})
     delivery = Delivery(**looks).aimed([path for path in (trace, *others) if path is not None])
-    if is_job(trace, others, wish_ranks):
+    if is_job(trace, others, of_ranks):
         paths = [path for path in (trace, *others) if path is not None]
-        found = _one_of(paths, wish_ranks)
+        found = _one_of(paths, of_ranks)
         if found is None:
-            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline, junit=junit)
-            return report_on_ranks(paths, wish_ranks, gates, delivery, top=top)
+            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline)
+            return report_on_ranks(paths, of_ranks, gates, delivery, top=top, junit=junit)
         trace = found
     if trace is None:
         raise click.MissingParameter(param_hint="'TRACE'", param_type="argument")
@@ -111,11 +111,11 @@ def report_command(
     return int(judged.failed)
 
 
-def _one_of(paths: list[str], wish: RanksWish) -> str | None:
+def _one_of(paths: list[str], options: RanksOptions) -> str | None:
     """The one trace to report on: that of a rank, or the only one of a folder; None for a job."""
-    if wish.rank is not None and paths:
-        return path_of_rank(paths, wish)
-    if wish.from_store is not None or wish.shard is not None:
+    if options.rank is not None and paths:
+        return path_of_rank(paths, options)
+    if options.from_store is not None or options.shard is not None:
         return None
     return only_trace(paths[0], paths[1:])
 
@@ -124,7 +124,7 @@ def _refuse_for_ranks(**options: object) -> None:
     """Options that are for one trace."""
     for name, given in options.items():
         if given:
-            option = {"steps": "--steps", "range_name": "--range", "baseline": "--baseline", "junit": "--junit"}[name]
+            option = {"steps": "--steps", "range_name": "--range", "baseline": "--baseline"}[name]
             raise SelectionError(f"{option} is for one trace, not for a job of many ranks.", "Add --rank N.")
 
 

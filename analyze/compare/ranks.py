@@ -18,7 +18,7 @@ _FIGURES = (
     ("computation_ns", "computation"),
     ("exposed_wait_ns", "exposed wait"),
     ("exposed_transfer_ns", "exposed transfer"),
-    ("exposed_unsplit_ns", "exposed, wait or transfer"),
+    ("exposed_unsplit_ns", "exposed wait or transfer"),
     ("exposed_copy_ns", "exposed copies"),
     ("idle_ns", "idle"),
 )
@@ -98,16 +98,16 @@ def _sentences(window: MedianChange, late: tuple[tuple[tuple[int, int], ...], ..
     change = window.b_ns - window.a_ns
     share = f" ({percent(abs(change) / window.a_ns)})" if window.a_ns else ""
     word = "longer" if change > 0 else "shorter"
-    said = f"{duration(abs(change))}{share} {word}" if change else "as long"
-    yield f"The median window is {said}: {duration(window.a_ns)} before, {duration(window.b_ns)} after."
-    for ranks, name in zip(late, ("before", "after"), strict=True):
-        if ranks:
-            yield f"The latest rank {name} is rank {ranks[0][0]}, {duration(ranks[0][1])} by its own."
+    said = f"{duration(abs(change))}{share} {word} than" if change else "as long as"
+    yield f"The median window of B is {said} that of A: {duration(window.a_ns)} in A, {duration(window.b_ns)} in B."
+    for ranks, name in zip(late, ("A", "B"), strict=True):
+        if ranks and ranks[0][1]:
+            yield f"The latest rank in {name} is rank {ranks[0][0]}, with an own lead of {duration(ranks[0][1])}."
 
 
 def _changes(changes: tuple[MedianChange, ...]) -> Table:
     return Table(
-        title="median over ranks",
+        title="Medians over ranks",
         columns=(
             Column("part of the window", Kind.TEXT),
             Column("A", Kind.TIME),
@@ -127,9 +127,9 @@ def _late(a: Job, b: Job, late: tuple[tuple[tuple[int, int], ...], ...]) -> Tabl
         for rank, own in ranks
     ]
     return Table(
-        title="latest ranks",
+        title="Latest ranks",
         columns=(Column("job", Kind.CODE), Column("rank", Kind.TEXT), Column("own lead", Kind.TIME)),
         rows=tuple(rows),
         brief=len(rows),
-        note="None where ranks of a job are missing.",
+        note="Of a job with missing ranks, none is listed.",
     )

@@ -55,6 +55,16 @@ class JudgedRanks:
     page: Page
 
     @property
+    def name(self) -> str:
+        """Name of the job's folder."""
+        return self.report.name
+
+    @property
+    def version(self) -> str:
+        """Version of the program."""
+        return self.report.version
+
+    @property
     def failed(self) -> bool:
         """Some gate failed, or could not be judged."""
         return any(gate.outcome != "passed" for gate in self.gates)

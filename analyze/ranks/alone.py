@@ -1,4 +1,4 @@
-"""What one rank's trace says of its collectives: sizes, times, and bounds, as waiting cannot be told from transfer."""
+"""What one rank's trace says of its collectives: sizes, times, and bounds, as waiting and transfer are one there."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _table(found: tuple[Alone, ...]) -> Table:
             )
             for one in found
         ),
-        note="One rank cannot tell waiting for other ranks from transfer: times are both together, and the bandwidth "
-        "of the median kernel is a lower bound. Sizes are the power of two below the message's. Pass the folder of all "
-        "ranks to tell them apart.",
+        note="One rank's trace does not show how much of a kernel is waiting for other ranks: times hold waiting and "
+        "transfer, and the bandwidth of the median kernel is a lower bound. Sizes are rounded down to a power of two. "
+        "Pass the folder of all ranks to separate waiting from transfer.",
     )

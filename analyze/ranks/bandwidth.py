@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.collectives import element_bytes
-from analyze.ranks.entries import KINDS, Bool, Entries
+from analyze.ranks.entries import Entries
 from analyze.ranks.groups import Group
-from analyze.ranks.matching import Int64
+from analyze.ranks.kinds import KINDS, Bool, Int64
 
 LATENCY_NS = 10_000  # data time below this measures latency
 _SECOND_NS = 10**9
@@ -46,21 +46,23 @@ def factor(kind: str, ranks: int) -> tuple[int, int]:
     return (ranks - 1, ranks) if kind in _RING else (1, 1)
 
 
+def message_bytes(events: pl.DataFrame) -> pl.Series:
+    """Size of each event's message as bandwidth is computed from it, -1 where not known."""
+    each = element_bytes(events["element_type"])
+    elements = pl.when(pl.col("kind").is_in(_OUTPUT)).then("out_elements").otherwise("in_elements")
+    known = elements.is_between(0, _MOST_BYTES, closed="left")
+    size = pl.when(known).then(elements * pl.col("each")).otherwise(-1).fill_null(-1)
+    return events.with_columns(each=each).select(size_bytes=size.cast(pl.Int64))["size_bytes"]
+
+
 def sizes(entries: Entries) -> tuple[Int64, Int64]:
     """Size of each entry's message, and its mean over the ranks; -1 where not known."""
-    rows = entries.rows
-    each = element_bytes(rows["element_type"].cast(pl.String)).fill_null(-1).to_numpy()
-    code = entries.kind[entries.of_row]
-    outputs = np.isin(code, [KINDS.index(kind) for kind in _OUTPUT])
-    given, got = (rows[name].fill_null(-1).to_numpy() for name in ("in_elements", "out_elements"))
-    elements = np.where(outputs, got, given)
-    known = (each > 0) & (elements >= 0) & (elements < _MOST_BYTES)
-    size = np.where(known, elements * np.maximum(each, 0), -1)
+    size = entries.row_bytes
     if not len(entries.begin):
         return size[:0], size[:0]
-    whole = np.minimum.reduceat(size, entries.begin) >= 0
-    mean = np.add.reduceat(np.maximum(size, 0), entries.begin) // entries.count
-    return np.where(whole, entries.highest(size), -1), np.where(whole, mean, -1)
+    whole = entries.lowest(size) >= 0
+    mean = np.where(whole, np.add.reduceat(size, entries.begin) // entries.count, -1)
+    return np.where(whole, entries.highest(size), -1), mean
 
 
 def rate(entries: Entries, groups: list[Group], split: Bool, data_ns: Int64, missing: Int64) -> Rates:

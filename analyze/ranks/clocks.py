@@ -8,7 +8,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from analyze.ranks.entries import UNUSED, Entries
-from analyze.ranks.matching import Int64, lower_median
+from analyze.ranks.kinds import Int64, Ints
+from analyze.ranks.matching import lower_median
 
 SAME_HOST_NS = 20_000  # a median of ends below this is no offset: the ranks run on one clock
 LEAST_UNCERTAINTY_NS = 1_000
@@ -35,7 +36,7 @@ class Clocks:
     uncertainty_ns: int
     drift_ns: Int64
 
-    def at(self, rank: Int64) -> Int64:
+    def at(self, rank: Ints) -> Int64:
         """Positions of ranks."""
         return np.searchsorted(self.ranks, rank)
 
@@ -67,7 +68,7 @@ class _Placing:
 
     def __init__(self, entries: Entries, ranks: Int64) -> None:
         usable = entries.level[entries.of_row] != UNUSED
-        self.entry, self.end = entries.of_row[usable], entries.raw_end_ns[usable]
+        self.entry, self.end = entries.of_row[usable], entries.end_ns[usable]
         self.rank = np.searchsorted(ranks, entries.rank[usable])
         self.level = entries.level
         self.begin = np.searchsorted(self.entry, np.arange(len(entries.level)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from analyze.ranks.entries import KINDS
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import Int64
+from analyze.ranks.kinds import KINDS, SAID_BY, Int64
+from analyze.ranks.pipeline import Stage, measure_pipeline
 from analyze.ranks.rounds import LeftOut
 from analyze.ranks.standing import Standing
 from analyze.ranks.waits import PARTS
@@ -22,20 +23,26 @@ def job_document(joined: Joined | None, standing: Sequence[Standing], left_out: 
         return {
             "world_size": None, "ranks_present": [], "ranks_missing": None, "left_out": out, "matched_by": {},
             "common_window_ns": None, "clock_uncertainty_ns": None, "stragglers": [], "ranks": {}, "collectives": [],
+            "waits_fit": True, "pipeline": [],
         }  # fmt: skip
     return {
         "world_size": joined.world,
         "ranks_present": joined.ranks,
         "ranks_missing": joined.ranks_missing,
         "left_out": out,
-        "matched_by": {joined.groups[group].key: how for group, how in sorted(joined.matched.how.items())},
+        "matched_by": {joined.groups[group].key: how for group, how in sorted(joined.how.items())},
         "common_window_ns": joined.window_ns,
         "clock_uncertainty_ns": joined.clocks.uncertainty_ns,
         "waits_fit": joined.waits.fits,
         "stragglers": [one.rank for one in straggler_order(standing)] if joined.whole else [],
         "ranks": {str(one.rank): _rank(joined, at, one) for at, one in enumerate(standing)},
         "collectives": list(_collectives(joined)),
+        "pipeline": [_stage(one) for one in measure_pipeline(joined)],
     }
+
+
+def _stage(one: Stage) -> dict[str, Any]:
+    return {**asdict(one), "steps": [{**asdict(step), "bubble_ns": step.bubble_ns} for step in one.steps]}
 
 
 def straggler_order(standing: Sequence[Standing]) -> list[Standing]:
@@ -79,8 +86,6 @@ def _rank(joined: Joined, at: int, one: Standing) -> dict[str, Any]:
 
 def _collectives(joined: Joined) -> Iterator[dict[str, Any]]:
     entries, waits = joined.entries, joined.waits
-    said_by = entries.rows["kind_from"].to_list()
-    kinds = entries.rows["kind"]
     stop = np.r_[entries.begin[1:], len(entries.of_row)] if len(entries.begin) else entries.begin
     present = set(joined.ranks)
     for at, (begin, end) in enumerate(zip(entries.begin.tolist(), stop.tolist(), strict=True)):
@@ -92,19 +97,19 @@ def _collectives(joined: Joined) -> Iterator[dict[str, Any]]:
             "dimension": group.dimension,
             "index": int(entries.index[at]),
             "kind": KINDS[entries.kind[at]],
-            "kind_from": said_by[begin],
+            "kind_from": SAID_BY[entries.row_said_by[begin]],
             "description": group.description,
             "bytes": size if size >= 0 else None,
             "ranks": ranks,
             "missing": None if group.members is None else sorted(set(group.members) - present),
-            "matched_by": joined.matched.how[int(entries.group[at])],
+            "matched_by": joined.how[int(entries.group[at])],
             "split": bool(waits.split[at]),
-            "start_ns": _by_rank(ranks, waits.start_ns[begin:end]),
-            "duration_ns": _by_rank(ranks, waits.end_ns[begin:end] - waits.start_ns[begin:end]),
+            "start_ns": _by_rank(ranks, entries.start_ns[begin:end]),
+            "duration_ns": _by_rank(ranks, entries.end_ns[begin:end] - entries.start_ns[begin:end]),
             "end_spread_ns": int(waits.spread_ns[at]),
         }
         if entries.mismatch[at]:
-            found["mismatch"] = sorted(set(kinds[begin:end].to_list()))
+            found["mismatch"] = sorted({KINDS[kind] for kind in entries.row_kind[begin:end].tolist()})
         if waits.split[at]:
             found |= _split(joined, at, ranks, slice(begin, end))
         yield found
@@ -112,7 +117,7 @@ def _collectives(joined: Joined) -> Iterator[dict[str, Any]]:
 
 def _split(joined: Joined, at: int, ranks: list[int], rows: slice) -> dict[str, Any]:
     waits, late, rates = joined.waits, joined.lateness, joined.rates
-    duration = waits.end_ns[rows] - waits.start_ns[rows]
+    duration = joined.entries.end_ns[rows] - joined.entries.start_ns[rows]
     found = {
         "last": int(waits.last[at]),
         "last_arrival_ns": int(waits.arrival_ns[at]),

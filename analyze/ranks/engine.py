@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from analyze.errors import GpuledgerError, SelectionError
 from analyze.ranks.files import CLUSTER_HINT, Candidate
@@ -60,14 +62,9 @@ class Outcome:
 
 def work(candidate: Candidate, folder: str | None) -> tuple[Summary | None, Failure | None, str]:
     """Summarise one file, and put that into the store where there is one; a file never raises."""
-    try:
-        summary = summarise(candidate)
-    except GpuledgerError as error:
-        return None, Failure(candidate.shown, error.message, type(error).__name__ == _NOT_A_TRACE), ""
-    except MemoryError:
-        return None, Failure(candidate.shown, "there is not enough memory to read it"), ""
-    except Exception as error:  # noqa: BLE001 - one file never ends a job
-        return None, Failure(candidate.shown, f"internal error ({type(error).__name__}: {str(error)[:200]})"), ""
+    summary = _summary_or_failure(candidate)
+    if isinstance(summary, Failure):
+        return None, summary, ""
     if folder is None:
         return summary, None, ""
     try:
@@ -77,13 +74,26 @@ def work(candidate: Candidate, folder: str | None) -> tuple[Summary | None, Fail
     return Store(folder).get(summary.file), None, ""
 
 
+def _summary_or_failure(candidate: Candidate) -> Summary | Failure:
+    if candidate.problem:
+        return Failure(candidate.shown, candidate.problem)
+    try:
+        return summarise(candidate)
+    except GpuledgerError as error:
+        return Failure(candidate.shown, error.message, type(error).__name__ == _NOT_A_TRACE)
+    except MemoryError:
+        return Failure(candidate.shown, "there is not enough memory to read it")
+    except Exception as error:  # noqa: BLE001 - one file never ends a job
+        return Failure(candidate.shown, f"internal error ({type(error).__name__}: {str(error)[:200]})")
+
+
 def summarise_all(
     candidates: Sequence[Candidate],
     *,
     store: Store | None = None,
     pool: Pool | None = None,
     limit_s: float = FILE_LIMIT_S,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Summaries of many files: those in the store are taken from there, the others are made.
 
@@ -92,7 +102,7 @@ def summarise_all(
         store: where summaries are kept; None keeps them in memory.
         pool: runs the workers; None runs them here.
         limit_s: time for one file, counted from when it can have begun.
-        tell: progress.
+        progress: progress.
     """
     outcome, known = Outcome(), store.known() if store else {}
     todo = []
@@ -108,8 +118,8 @@ def summarise_all(
     results = _Run(todo, folder, pool, limit_s).results() if pool else (work(one, folder) for one in todo)
     for summary, failure, unstored in results:
         done += 1
-        if tell:
-            tell(done, len(candidates), outcome.stored)
+        if progress:
+            progress(done, len(candidates), outcome.stored)
         if summary is not None:
             outcome.summaries.append(summary)
         if failure is not None:
@@ -122,6 +132,22 @@ def summarise_all(
 
 _Result = tuple[Summary | None, Failure | None, str]
 _ENDED = "its worker ended before it was done: out of memory, or killed"
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Hide the main module from workers that start meanwhile: they do not need it.
+
+    Else a script that reads a job without `if __name__ == "__main__"` would run again in each of them.
+    """
+    main = sys.modules["__main__"].__dict__
+    hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(hidden)
 
 
 class LocalPool:
@@ -140,7 +166,8 @@ class LocalPool:
 
     def submit(self, one: Candidate, folder: str | None) -> Future[_Result]:
         """Give a file to a worker."""
-        return self._pool.submit(work, one, folder)
+        with without_main():
+            return self._pool.submit(work, one, folder)
 
     def restart(self) -> None:
         """End all workers and begin with new ones."""

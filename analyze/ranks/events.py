@@ -12,13 +12,12 @@ import polars as pl
 from analyze import schema
 from analyze.metrics.collectives import EXCHANGE, kind_of
 from analyze.ranks.summary import MOST_EVENTS, MOST_STRETCHES
-from analyze.ranks.tables import EVENTS, GROUPS, STRETCHES
-from analyze.timeline import IDLE_PARTS, DeviceTimeline, Host, Intervals, join, partition_gaps, subtract
+from analyze.ranks.tables import EVENTS, GROUPS, IDLE_OWNERS, OWNERS, STRETCHES
+from analyze.timeline import IDLE_PARTS, DeviceTimeline, Intervals, join, subtract
+from analyze.timeline.attribution import external_ids_are_ops
 from analyze.timeline.intervals import Int64
 from analyze.trace import GroupInfo, Timed, Trace, matching
 
-OWNERS = ("computation", "communication", "copy", *(part.removesuffix("_ns") for part in IDLE_PARTS))
-_FIRST_IDLE = 3
 _GROUP_CALL = r"(?i)^(nccl|rccl|xccl|ucc|mpi|_?c10d\w*):|record_param_comms"
 _CUT = "..."
 
@@ -29,6 +28,7 @@ def collect(trace: Trace, line: DeviceTimeline) -> tuple[pl.DataFrame, pl.DataFr
         (pl.col("kind").cast(pl.String) == "kernel") & (pl.col("category").cast(pl.String) == "communication")
     ).sort("start_ns", "end_ns", maintain_order=True)
     rows, dropped = _bounded(trace, rows)
+    rows = said_by_ops(trace, rows)
     rows, groups = _grouped(rows, trace.metadata.job.groups)
     computation = line.by_class[0]
     end = rows["end_ns"].to_numpy()
@@ -53,6 +53,35 @@ def collect(trace: Trace, line: DeviceTimeline) -> tuple[pl.DataFrame, pl.DataFr
     return events.cast(schema.dtypes(EVENTS)), groups, dropped  # type: ignore[arg-type]
 
 
+def said_by_ops(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """The collectives with what their host ops say, as `op_collective` and in the columns that their own args lack.
+
+    A kernel's External id has to be that of an op, and of one op of a process group only. Where one op launched several
+    kernels, the number of elements is that of all together, and is left out.
+    """
+    rows = rows.with_columns(op_collective=pl.lit(None, pl.String))
+    bare = rows["collective"].null_count()
+    if not bare or not trace.collective_ops.height or trace.recording.programs is not None:
+        return rows
+    if not external_ids_are_ops(trace.activities):
+        return rows
+    ops = trace.collective_ops.drop_nulls("external_id").unique("external_id", keep="none")
+    names = [name for name in ops.columns if name != "external_id"]
+    ops = ops.rename({name: f"op_{name}" for name in names})
+    joined = rows.drop("op_collective").join(ops, on="external_id", how="left", maintain_order="left")
+    alone = pl.len().over("external_id") == 1
+    without = pl.col("collective").is_null()
+    filled = []
+    for name in names:
+        if name != "collective":
+            usable = without & alone if name in ("in_elements", "out_elements") else without
+            own, op = pl.col(name), pl.col(f"op_{name}")
+            if joined.schema[name] == pl.Categorical:
+                own, op = own.cast(pl.String), op.cast(pl.String)
+            filled.append(pl.when(usable & own.is_null()).then(op).otherwise(own).alias(name))
+    return joined.with_columns(*filled, pl.col("op_collective").cast(pl.String)).select(*rows.columns)
+
+
 def _bounded(trace: Trace, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The collectives without those of the last steps, where they are too many: never a sample inside a step."""
     if rows.height <= MOST_EVENTS:
@@ -71,10 +100,10 @@ def _kinds(trace: Trace, rows: pl.DataFrame) -> tuple[list[str], list[str]]:
     """Kind of each collective and what said it: its args, the op or range around its launch, or the kernel's name."""
     around = _around(trace, rows)
     found = []
-    names = rows.select(pl.col("collective", "name").cast(pl.String))
-    for (collective, name), call in zip(names.iter_rows(), around, strict=True):
+    names = rows.select(pl.col("collective", "op_collective", "name").cast(pl.String))
+    for (own, op, name), call in zip(names.iter_rows(), around, strict=True):
         said = next(
-            ((kind, how) for text, how in ((collective, "args"), (call, "annotation"), (name, "kernel"))
+            ((kind, how) for text, how in ((own, "args"), (op, "op"), (call, "annotation"), (name, "kernel"))
              if text and (kind := kind_of(text)) != EXCHANGE),
             (EXCHANGE, "kernel"),
         )  # fmt: skip
@@ -136,12 +165,17 @@ def _members(ranks: str | None, info: GroupInfo | None) -> list[int] | None:
     return sorted(info.ranks) if info else None
 
 
-def stretches(trace: Trace, line: DeviceTimeline, host: Host | None) -> tuple[pl.DataFrame, int]:
+def stretches(trace: Trace, line: DeviceTimeline, gaps: pl.DataFrame | None) -> tuple[pl.DataFrame, int]:
     """Who owns each instant of a device's window (schema `STRETCHES`), and the time of those left out.
 
     An idle stretch has the part of idle time that most of it is.
+
+    Args:
+        trace: the trace.
+        line: the device's timeline.
+        gaps: its partitioned gaps, None where nothing is known of the host.
     """
-    parts = list(_owned(line, host))
+    parts = list(_owned(line, gaps))
     base = trace.metadata.base_ns
     frame = pl.DataFrame(
         {
@@ -160,7 +194,7 @@ def stretches(trace: Trace, line: DeviceTimeline, host: Host | None) -> tuple[pl
     return frame.sort("start_ns"), lost
 
 
-def _owned(line: DeviceTimeline, host: Host | None) -> Iterator[tuple[Int64, Int64, npt.NDArray[np.uint8]]]:
+def _owned(line: DeviceTimeline, gaps: pl.DataFrame | None) -> Iterator[tuple[Int64, Int64, npt.NDArray[np.uint8]]]:
     computation, communication, copy = line.by_class
     busy: tuple[Intervals, ...] = (
         computation,
@@ -169,10 +203,9 @@ def _owned(line: DeviceTimeline, host: Host | None) -> Iterator[tuple[Int64, Int
     )
     for owner, intervals in enumerate(busy):
         yield intervals.start_ns, intervals.end_ns, np.full(len(intervals), owner, np.uint8)
-    if host is None or not len(line.gaps):
+    if gaps is None or not gaps.height:
         owner = OWNERS.index("unlinked")
         yield line.gaps.start_ns, line.gaps.end_ns, np.full(len(line.gaps), owner, np.uint8)
         return
-    gaps = partition_gaps(line, host)
     most = gaps.select(IDLE_PARTS).to_numpy().argmax(axis=1)
-    yield gaps["start_ns"].to_numpy(), gaps["end_ns"].to_numpy(), (most + _FIRST_IDLE).astype(np.uint8)
+    yield gaps["start_ns"].to_numpy(), gaps["end_ns"].to_numpy(), (most + IDLE_OWNERS.start).astype(np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -24,6 +25,7 @@ class Candidate:
         size_bytes: its size.
         modified_ns: when it was last written, or 0 where the store does not say.
         etag: what changes with its content in an object store, empty for local files.
+        problem: why it cannot be read at all, empty where it may be.
     """
 
     path: str
@@ -31,6 +33,7 @@ class Candidate:
     size_bytes: int
     modified_ns: int
     etag: str = ""
+    problem: str = ""
 
     @property
     def remote(self) -> bool:
@@ -46,19 +49,26 @@ def candidates(paths: Iterable[str]) -> list[Candidate]:
     """
     found: dict[str, Candidate] = {}
     for path in paths:
+        if path == "-":
+            raise UnreadableError(
+                "Standard input holds one trace, not a job of many ranks.", "Pass a folder, or files."
+            )
         for one in _remote(path) if "://" in path else _local(Path(path)):
             found.setdefault(one.path, one)
     return sorted(found.values(), key=lambda one: (one.shown, one.path))
 
 
 def is_candidate(one: Candidate) -> bool:
-    """Whether a file begins as a trace does; files of object stores are looked at when they are read."""
-    return one.remote or is_trace(Path(one.path))
+    """Whether a file begins as a trace does, or cannot be looked at: files of object stores are when they are read."""
+    return one.remote or bool(one.problem) or is_trace(Path(one.path))
 
 
 def _local(place: Path) -> Iterator[Candidate]:
     if not place.is_dir():
-        yield _candidate(place, place.name)
+        one = _candidate(place, place.name)
+        if one.problem:
+            raise UnreadableError(f"{place}: {one.problem}.", "Check the path.")
+        yield one
         return
     for folder, below, names in os.walk(place):
         below.sort()
@@ -70,12 +80,17 @@ def _local(place: Path) -> Iterator[Candidate]:
 
 def _candidate(path: Path, shown: str) -> Candidate:
     try:
-        stat = path.stat()
-    except FileNotFoundError as error:
-        raise UnreadableError(f"{path} does not exist.", "Check the path.") from error
+        found = path.stat()
+    except FileNotFoundError:
+        what = "a link to a file that does not exist" if path.is_symlink() else "there is no such file"
+        return Candidate(str(path), shown, 0, 0, problem=what)
     except OSError as error:
-        raise UnreadableError(f"{path} cannot be opened: {error.strerror or error}.") from error
-    return Candidate(str(path), shown, stat.st_size, stat.st_mtime_ns)
+        return Candidate(str(path), shown, 0, 0, problem=f"it cannot be opened ({error.strerror or error})")
+    if not stat.S_ISREG(found.st_mode):
+        return Candidate(str(path), shown, 0, 0, problem="a pipe or a device, not a file")
+    if not os.access(path, os.R_OK):
+        return Candidate(str(path), shown, 0, 0, problem="there is no permission to read it")
+    return Candidate(str(path), shown, found.st_size, found.st_mtime_ns)
 
 
 def _remote(url: str) -> Iterator[Candidate]:

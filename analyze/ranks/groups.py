@@ -38,11 +38,11 @@ class Group:
 def dimension_of(description: str | None, size: int | None, world: int | None) -> str:
     """The parallel dimension of a group, from its description in whole words."""
     text = description or ""
-    if _WORLD in text or (size is not None and size == world):
-        return "world"
     for name, pattern in _DIMENSIONS:
         if pattern.search(text):
             return name
+    if _WORLD in text or (size is not None and size == world):
+        return "world"
     return f"group of {size}" if size else "unknown group"
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import Int64, lower_median
+from analyze.ranks.kinds import Int64
+from analyze.ranks.matching import lower_median
 
 FLAGGED = 0.05  # largest over lower median less 1: below it ranks differ as steps do
 _SIGNIFICANT = 0.01  # of the mean window: smaller kinds of work are not compared

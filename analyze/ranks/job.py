@@ -15,9 +15,9 @@ from analyze import schema
 from analyze.errors import NotATraceError
 from analyze.ranks.document import job_document, straggler_order
 from analyze.ranks.engine import Failure, ForeignPool, Outcome, Progress, engine, summarise_all
-from analyze.ranks.entries import KINDS
-from analyze.ranks.files import candidates, is_candidate
+from analyze.ranks.files import Candidate, candidates, is_candidate
 from analyze.ranks.joined import Joined, join_ranks
+from analyze.ranks.kinds import KINDS
 from analyze.ranks.rounds import LeftOut, choose
 from analyze.ranks.standing import Standing, standings
 from analyze.ranks.store import Store
@@ -28,6 +28,8 @@ from analyze.trace.foreign_formats import RECORD_HINT
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+_ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Job:
         executor: Executor | None = None,
         job: str | None = None,
         round: int | None = None,  # noqa: A002 - the option's name
-        tell: Progress | None = None,
+        progress: Progress | None = None,
     ) -> Job:
         """Read the traces of a folder, or those given, and join them.
 
@@ -73,7 +75,7 @@ class Job:
             executor: runs the workers in place of local processes.
             job: which of several jobs, by its number of ranks.
             round: which of several recordings of it, counted from 0.
-            tell: called with files done, all files, and how many came from the store.
+            progress: called with files done, all files, and how many came from the store.
 
         Raises:
             UnreadableError: there is no such path.
@@ -81,7 +83,7 @@ class Job:
             SelectionError: there is no such job or round.
         """
         paths = [str(path)] if isinstance(path, str | Path) else [str(one) for one in path]
-        outcome, foreign = read_all(paths, workers=workers, store=store, executor=executor, tell=tell)
+        outcome, foreign = read_all(paths, workers=workers, store=store, executor=executor, progress=progress)
         return cls.of(_name(paths), outcome, foreign, job=job, round=round)
 
     @classmethod
@@ -142,7 +144,7 @@ class Job:
             "index": entries.index,
             "kind": [KINDS[kind] for kind in entries.kind.tolist()],
             "dimension": [group.dimension for group in groups],
-            "matched_by": [joined.matched.how[at] for at in entries.group.tolist()],
+            "matched_by": [joined.how[at] for at in entries.group.tolist()],
             "ranks": entries.count,
             "missing": joined.missing,
             "split": waits.split,
@@ -175,13 +177,13 @@ class Job:
             {
                 "entry": entries.of_row,
                 "rank": entries.rank,
-                "event": entries.rows["event"],
-                "start_ns": waits.start_ns,
-                "end_ns": waits.end_ns,
+                "event": entries.event,
+                "start_ns": entries.start_ns,
+                "end_ns": entries.end_ns,
                 "wait_ns": waits.wait_ns,
-                "transfer_ns": waits.end_ns - waits.start_ns - waits.wait_ns,
+                "transfer_ns": entries.end_ns - entries.start_ns - waits.wait_ns,
                 "exposed_wait_ns": self.joined.exposed_wait_ns,
-                **{f"before_{part}_ns": before[:, at] for at, part in enumerate(PARTS)},
+                **{f"before_{part}_ns": before[at] for at, part in enumerate(PARTS)},
             }
         ).cast(schema.dtypes(ROWS))  # type: ignore[arg-type]
         names = ("wait_ns", "transfer_ns", "exposed_wait_ns")
@@ -193,18 +195,20 @@ class Job:
         if self.joined is None:
             return schema.empty(WAITS)
         entries, waits = self.joined.entries, self.joined.waits
-        row = waits.split[entries.of_row] & (waits.wait_ns > 0)
-        frame = pl.DataFrame(
-            {
-                "rank": entries.rank[row],
-                "last": waits.last[entries.of_row][row],
-                "wait_ns": waits.wait_ns[row],
-                "exposed_wait_ns": self.joined.exposed_wait_ns[row],
-            }
-        )
-        grouped = frame.group_by("rank", "last").agg(
-            pl.len().alias("count"), pl.col("wait_ns").sum(), pl.col("exposed_wait_ns").sum()
-        )
+        cells = []
+        for first in range(0, max(len(entries.of_row), 1), _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            frame = pl.DataFrame(
+                {
+                    "rank": entries.rank[rows],
+                    "last": waits.last[entries.of_row[rows]],
+                    "count": np.ones(len(entries.rank[rows]), np.int64),
+                    "wait_ns": waits.wait_ns[rows],
+                    "exposed_wait_ns": self.joined.exposed_wait_ns[rows],
+                }
+            )
+            cells.append(frame.filter(pl.col("wait_ns") > 0).group_by("rank", "last").sum())
+        grouped = pl.concat(cells).group_by("rank", "last").sum()
         ordered = grouped.sort(["exposed_wait_ns", "rank", "last"], descending=[True, False, False])
         return ordered.select(schema.names(WAITS)).cast(schema.dtypes(WAITS))  # type: ignore[arg-type]
 
@@ -217,7 +221,7 @@ def read_all(
     executor: Executor | None = None,
     cluster: str | None = None,
     shard: tuple[int, int] | None = None,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Outcome, list[str]]:
     """Summaries of all files, and the files that are no traces.
 
@@ -228,25 +232,36 @@ def read_all(
         executor: in place of local processes.
         cluster: address of a Dask scheduler.
         shard: of N parts of the files only part I.
-        tell: progress.
+        progress: progress.
 
     Raises:
         NotATraceError: there is no trace.
     """
     listed = candidates(paths)
     usable = [one for one in listed if is_candidate(one)]
-    foreign = [one.shown for one in listed if one not in set(usable)]
-    if not usable:
-        if len(paths) == 1 and Path(paths[0]).is_dir():
-            raise refuse_folder(Path(paths[0]))
-        raise NotATraceError(f"{paths[0]} holds no trace.", "Pass a folder of trace files. " + RECORD_HINT)
+    chosen = set(usable)
+    foreign = [one.shown for one in listed if one not in chosen]
+    if all(one.problem for one in usable):
+        raise _no_trace(paths, usable)
     if shard is not None:
         usable = [one for at, one in enumerate(usable) if at % shard[1] == shard[0]]
     kept = Store(store) if store is not None else None
     if executor is not None:
-        return summarise_all(usable, store=kept, pool=ForeignPool(executor), tell=tell), foreign
+        return summarise_all(usable, store=kept, pool=ForeignPool(executor), progress=progress), foreign
     with engine(len(usable), workers=workers, cluster=cluster) as made:
-        return summarise_all(usable, store=kept, pool=made, tell=tell), foreign
+        return summarise_all(usable, store=kept, pool=made, progress=progress), foreign
+
+
+def _no_trace(paths: Sequence[str], unread: Sequence[Candidate]) -> NotATraceError:
+    """The error for paths of which none is a trace."""
+    place = Path(paths[0])
+    if unread:
+        text = f"No file could be read; the first, {unread[0].shown}: {unread[0].problem}."
+        return NotATraceError(text, "Check the paths.")
+    if len(paths) == 1 and place.is_dir():
+        return refuse_folder(place)
+    what = f"None of the {len(paths)} inputs holds a trace." if len(paths) > 1 else f"{paths[0]} holds no trace."
+    return NotATraceError(what, "Pass a folder of trace files, or several of them. " + RECORD_HINT)
 
 
 def from_store(folder: str | Path) -> Outcome:
@@ -264,7 +279,7 @@ def from_store(folder: str | Path) -> Outcome:
 
 def _name(paths: Sequence[str]) -> str:
     if len(paths) > 1:
-        return f"{len(paths)} files"
+        return f"{len(paths)} inputs"
     return Path(paths[0]).absolute().name if "://" not in paths[0] else paths[0]
 
 

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from analyze.ranks.bandwidth import Rates, rate
+from analyze.ranks.bandwidth import Rates, message_bytes, rate
 from analyze.ranks.clocks import Clocks, align
 from analyze.ranks.entries import Entries, entries_of
-from analyze.ranks.events import OWNERS
 from analyze.ranks.groups import Group, group_keys
-from analyze.ranks.matching import Int64, Matched, match
+from analyze.ranks.kinds import KINDS, SAID_BY, Int64, Ints
+from analyze.ranks.matching import match
 from analyze.ranks.summary import Summary
-from analyze.ranks.tables import EVENTS
 from analyze.ranks.waits import (
     PARTS,
     Lateness,
@@ -27,11 +25,15 @@ from analyze.ranks.waits import (
     measure_waits,
     own_rank,
 )
-from analyze.schema import dtypes
 
-_US = 1000
-_WORDS = ("kind", "kind_from", "element_type")
-_IDLE_OWNERS = len(OWNERS) - 3
+_MOST_INT32 = 2**31 - 1
+_AT_ONCE = 64  # files whose events are made ready together
+_SIGNATURE = ("kind", "in_elements", "out_elements", "element_type")
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {  # millions of rows: as small as they can be
+    "rank": pl.Int32, "group": pl.Int32, "seq": pl.Int64, "kind": pl.UInt8, "kind_from": pl.UInt8, "source": pl.Int32,
+    "target": pl.Int32, "size_bytes": pl.Int64, "signature": pl.UInt64, "start_ns": pl.Int64, "end_ns": pl.Int64,
+    "event": pl.UInt32, "computes_at_end": pl.UInt8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,16 @@ class Joined:
         files: one summary per rank, in order of ranks.
         world: number of ranks of the job, None where not known.
         groups: process groups in order of their keys.
-        matched: kernels with the collective that each is of.
-        entries: the same as arrays.
+        how: by position of the group how its kernels were matched: seq, order or ends.
+        entries: kernels with the collective that each is of.
         clocks: of the ranks.
         window: common window in common time; its end is not after its start where the windows have nothing in common.
         waits: of the collectives.
         lateness: of the last ranks.
         owned: by position of the rank.
         exposed_wait_ns: of each row.
-        before_ns: of each row the owners of the time since its group was last in step, a column per `PARTS`.
+        since_ns: of each row the end of its group's last collective before it that held all ranks.
+        before_ns: per entry of `PARTS`, of each row the time since then that it owns.
         missing: of each entry the members that were not recorded, -1 where the members are not known.
         rates: sizes and bandwidths.
     """
@@ -58,7 +61,7 @@ class Joined:
     files: tuple[Summary, ...]
     world: int | None
     groups: list[Group]
-    matched: Matched
+    how: dict[int, str]
     entries: Entries
     clocks: Clocks
     window: tuple[int, int]
@@ -66,7 +69,8 @@ class Joined:
     lateness: Lateness
     owned: tuple[Owned, ...]
     exposed_wait_ns: Int64
-    before_ns: Int64
+    since_ns: Int64
+    before_ns: tuple[Ints, ...]
     missing: Int64
     rates: Rates
 
@@ -105,25 +109,29 @@ def join_ranks(files: Sequence[Summary], world_text: str) -> Joined:
     ranks = np.array([one.file.rank for one in files], np.int64)
     groups, position = group_keys({int(one.file.rank or 0): one.frames["group"] for one in files}, world)
     matched = match(_rows(files, position))
-    entries = entries_of(matched)
+    entries, how = entries_of(matched), matched.how
+    del matched
     clocks = align(entries, ranks)
+    entries = entries.at_common_time(clocks.offset_ns[clocks.at(entries.rank)])
     window = _common_window(files, clocks)
-    waits, bound = measure_waits(entries, clocks, common=window[1] > window[0])
+    waits, bound = measure_waits(entries, common=window[1] > window[0])
     clocks = replace(clocks, uncertainty_ns=bound)
-    owned, exposed, before, idle_before = _own(files, entries, waits, clocks, window[0])
+    since = blocking_ends(entries, waits, window[0])
+    owned, exposed, before = _own(files, entries, waits, clocks, since)
     missing = _missing(groups, set(ranks.tolist()))[entries.group] if len(entries.begin) else entries.group
     return Joined(
         files=tuple(files),
         world=world,
         groups=groups,
-        matched=matched,
+        how=how,
         entries=entries,
         clocks=clocks,
         window=window,
         waits=waits,
-        lateness=explain(entries, waits, before, idle_before),
+        lateness=explain(entries, waits, before),
         owned=owned,
         exposed_wait_ns=exposed,
+        since_ns=since,
         before_ns=before,
         missing=missing,
         rates=rate(entries, groups, waits.split, waits.data_ns, missing),
@@ -132,19 +140,23 @@ def join_ranks(files: Sequence[Summary], world_text: str) -> Joined:
 
 def _rows(files: Sequence[Summary], position: dict[tuple[int, int], int]) -> pl.DataFrame:
     """The collectives of all ranks, with the job's groups."""
-    types = {**dtypes(EVENTS), "group": pl.Int64, "rank": pl.Int64}
-    del types["stream"]
-    types |= dict.fromkeys(_WORDS, pl.Categorical)  # millions of rows: as small as they can be
-    types |= {"source": pl.Int32, "target": pl.Int32}
-    frames = []
-    for one in files:
-        rank = int(one.file.rank or 0)
-        events = one.frames["event"]
-        numbers = np.array([position[rank, number] for number in one.frames["group"]["group"]], np.int64)
-        group = numbers[events["group"].to_numpy()] if len(numbers) else np.empty(0, np.int64)
-        placed = events.with_columns(rank=pl.lit(rank, pl.Int64), group=pl.Series(group, dtype=pl.Int64))
-        frames.append(placed.select(pl.col(name).cast(dtype) for name, dtype in types.items()))
-    return pl.concat(frames) if frames else pl.DataFrame(schema=types)
+    kind = pl.col("kind").cast(pl.Enum(KINDS)).to_physical()
+    said_by = pl.col("kind_from").cast(pl.Enum(SAID_BY)).to_physical()
+    signature = pl.struct(_SIGNATURE).hash()
+    frames = [pl.DataFrame(schema=_COLUMNS)]
+    for first in range(0, len(files), _AT_ONCE):
+        events = pl.concat([_placed(one, position) for one in files[first : first + _AT_ONCE]])
+        made = events.with_columns(message_bytes(events), signature=signature, kind=kind, kind_from=said_by)
+        frames.append(made.select(pl.col(name).cast(dtype) for name, dtype in _COLUMNS.items()))
+    return pl.concat(frames)
+
+
+def _placed(one: Summary, position: dict[tuple[int, int], int]) -> pl.DataFrame:
+    """The collectives of one rank, with the job's groups."""
+    rank, events = int(one.file.rank or 0), one.frames["event"]
+    numbers = np.array([position[rank, number] for number in one.frames["group"]["group"]], np.int64)
+    group = numbers[events["group"].to_numpy()] if len(numbers) else np.empty(0, np.int64)
+    return events.with_columns(pl.Series("group", group, dtype=pl.Int64), rank=pl.lit(rank, pl.Int32))
 
 
 def _common_window(files: Sequence[Summary], clocks: Clocks) -> tuple[int, int]:
@@ -161,30 +173,28 @@ def _missing(groups: list[Group], present: set[int]) -> Int64:
 
 
 def _own(
-    files: Sequence[Summary], entries: Entries, waits: Waits, clocks: Clocks, common_start_ns: int
-) -> tuple[tuple[Owned, ...], Int64, Int64, npt.NDArray[np.int32]]:
-    """Who owns each rank's window; by row the exposed wait, the owners before it, and parts of idle time in us."""
+    files: Sequence[Summary], entries: Entries, waits: Waits, clocks: Clocks, since_ns: Int64
+) -> tuple[tuple[Owned, ...], Int64, tuple[Ints, ...]]:
+    """Who owns each rank's window; by row the exposed wait, and per part the time before it."""
     count = len(entries.of_row)
-    since = blocking_ends(entries, waits, common_start_ns)
-    exposed, before = np.zeros(count, np.int64), np.zeros((count, len(PARTS)), np.int64)
-    idle_before = np.zeros((count, _IDLE_OWNERS), np.int32)  # it only says which part is largest
-    split = waits.split[entries.of_row]
-    order = np.argsort(entries.rank, kind="stable")
-    mine = np.split(order, np.searchsorted(entries.rank[order], clocks.ranks[1:]))
+    exposed = np.zeros(count, np.int64)
+    before: list[Ints] = [np.zeros(count, np.int32) for _ in PARTS]
+    order = np.argsort(entries.rank, kind="stable").astype(np.int32)
+    mine = np.split(order, np.searchsorted(entries.rank[order], clocks.ranks[1:].astype(entries.rank.dtype)))
     owned = []
     for one, rows, offset in zip(files, mine, clocks.offset_ns.tolist(), strict=True):
         found = own_rank(
             one.frames["stretch"],
-            entries.raw_start_ns[rows],
-            entries.raw_end_ns[rows],
+            entries.start_ns[rows] + offset,
+            entries.end_ns[rows] + offset,
             waits.wait_ns[rows],
-            split[rows],
-            since[rows] + offset,
+            waits.split[entries.of_row[rows]],
+            since_ns[rows] + offset,
         )
-        exposed[rows], before[rows], idle_before[rows] = (
-            found.exposed_wait_ns,
-            found.before_ns,
-            found.idle_before_ns // _US,
-        )
-        owned.append(replace(found, before_ns=before[:0], idle_before_ns=before[:0], exposed_wait_ns=exposed[:0]))
-    return tuple(owned), exposed, before, idle_before
+        exposed[rows] = found.exposed_wait_ns
+        for part, values in enumerate(found.before_ns):
+            if before[part].dtype == np.int32 and values.max(initial=0) > _MOST_INT32:
+                before[part] = before[part].astype(np.int64)
+            before[part][rows] = values
+        owned.append(replace(found, before_ns=(), exposed_wait_ns=exposed[:0]))
+    return tuple(owned), exposed, tuple(before)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Int64 = npt.NDArray[np.int64]
+from analyze.ranks.kinds import RECV, SEND, Int64, Ints
+
 ENDS_TOGETHER_NS = 1_000_000  # a matched collective ends within this on all ranks; measured: 1 to 332 us
 BELIEVED = 0.9  # of the collectives of several ranks have to fit for the order to be believed
 _DIRECT = 2_000_000  # pairs of events up to which shifts are counted one by one
-_PAIRED = ("send", "recv")
+KEPT = ("rank", "kind", "kind_from", "size_bytes", "start_ns", "end_ns", "event", "computes_at_end")
 
 
 @dataclass(frozen=True)
@@ -21,14 +23,17 @@ class Matched:
     """The kernels of all ranks with the collective that each is of.
 
     Attributes:
-        rows: in order of `entry` and `rank`: `entry`, `rank`, `group` (position in the job's groups), and the
-            columns of `tables.EVENTS` but its own `group`.
-        entries: in order: `entry`, `group`, `index`.
+        columns: of `KEPT`, in order of entry and rank.
+        entry: number of each row's collective.
+        group: by entry, the position in the job's groups.
+        index: by entry, its number in its group.
         how: by position of the group: seq, order or ends.
     """
 
-    rows: pl.DataFrame
-    entries: pl.DataFrame
+    columns: dict[str, npt.NDArray[Any]]
+    entry: Ints
+    group: Int64
+    index: Int64
     how: dict[int, str]
 
 
@@ -36,41 +41,48 @@ def match(rows: pl.DataFrame) -> Matched:
     """Match the kernels of all ranks, group by group.
 
     Args:
-        rows: `rank`, `group`, and the columns of `tables.EVENTS`, of all ranks; times with their base. In order of
-            rank, start, end and event.
+        rows: columns as `joined` makes them, of all ranks, in order of rank, start, end and event; times with their
+            base. The frame is used up: millions of rows are held once.
     """
     group = rows["group"].to_numpy()
     whole = rows.group_by("group").agg(pl.col("seq").null_count() == 0)
     numbered = sorted(group for group, known in whole.iter_rows() if known)
     how = dict.fromkeys(numbered, "seq")
-    slot, index = np.zeros(len(group), np.int64), np.zeros(len(group), np.int64)
-    if numbered:
+    slot: Ints
+    others = sorted(set(whole["group"]) - set(numbered))
+    if others:
+        slot, index = np.zeros(len(group), np.int64), np.zeros(len(group), np.int64)
         at = np.flatnonzero(np.isin(group, numbered))
-        mine = rows if len(at) == rows.height else rows[at]
-        slot[at], index[at] = _by_seq(mine), mine["seq"].to_numpy()
-    for one in sorted(set(whole["group"]) - set(numbered)):
-        at = np.flatnonzero(group == one)
-        slot[at], how[one] = _unnumbered(rows[at])
-        index[at] = slot[at]
+        slot[at], index[at] = _by_seq(rows[at]), rows["seq"].gather(at).to_numpy()
+        for one in others:
+            at = np.flatnonzero(group == one)
+            slot[at], how[one] = _unnumbered(rows[at])
+            index[at] = slot[at]
+    else:
+        slot, index = _by_seq(rows), rows["seq"].to_numpy()
+    rows = rows.select("group", *KEPT)
     order = np.lexsort((slot, group))  # stable: the ranks of each collective stay in order
     entry, first = _runs(group[order], slot[order])
-    rows = rows[order].with_columns(entry=pl.Series(entry))
-    entries = pl.DataFrame({"entry": entry[first], "group": group[order][first], "index": index[order][first]})
-    return Matched(rows, entries, how)
+    begin = order[first]
+    group, index = group[begin].astype(np.int64), index[begin].astype(np.int64)
+    del slot
+    columns = {name: rows.drop_in_place(name).to_numpy()[order] for name in KEPT}
+    return Matched(columns, entry, group, index, how)
 
 
-def _runs(*columns: Int64) -> tuple[Int64, Int64]:
+def _runs(*columns: Ints) -> tuple[Ints, Int64]:
     """Number of the run of equal rows that each row is of, and the first row of each run."""
     changes = np.zeros(len(columns[0]), bool)
     for column in columns:
         changes[1:] |= column[1:] != column[:-1]
     changes[:1] = True
-    return np.cumsum(changes) - 1, np.flatnonzero(changes)
+    return np.cumsum(changes, dtype=np.int32) - np.int32(1), np.flatnonzero(changes)
 
 
-def _by_seq(rows: pl.DataFrame) -> Int64:
+def _by_seq(rows: pl.DataFrame) -> Ints:
     """By number; sends and receives of one number by their two ranks; what repeats on a rank by its order."""
-    p2p = rows["kind"].cast(pl.String).is_in(_PAIRED).to_numpy()
+    kind = rows["kind"].to_numpy()
+    p2p = (kind == SEND) | (kind == RECV)
     keys = [rows["group"].to_numpy(), rows["seq"].to_numpy()]
     if p2p.any():
         pair = rows.select(
@@ -80,11 +92,11 @@ def _by_seq(rows: pl.DataFrame) -> Int64:
     order = np.lexsort(keys[::-1])  # stable: in each run rows are in order of rank and event
     run, _ = _runs(*(key[order] for key in keys))
     of_rank, first = _runs(run, rows["rank"].to_numpy()[order])
-    again = np.arange(len(run)) - first[of_rank]
-    found = np.empty(len(run), np.int64)
-    if not again.any():
+    found = np.empty(len(run), np.int32)
+    if len(first) == len(run):
         found[order] = run
         return found
+    again = np.arange(len(run)) - first[of_rank]
     apart = np.lexsort((again, run))
     found[order[apart]], _ = _runs(run[apart], again[apart])
     return found
@@ -92,7 +104,7 @@ def _by_seq(rows: pl.DataFrame) -> Int64:
 
 def _unnumbered(rows: pl.DataFrame) -> tuple[Int64, str]:
     """The place of each row's collective in its group, and how it was found: by order, else by ends."""
-    signature = pl.struct("kind", "in_elements", "out_elements", "element_type").rank("dense").cast(pl.Int64)
+    signature = pl.col("signature").rank("dense").cast(pl.Int64)
     ordered = rows.with_row_index("at").with_columns(signature=signature).sort("rank", "start_ns", "end_ns", "event")
     slot = _by_order(ordered)
     name = "order"
@@ -178,7 +190,7 @@ def _by_ends(rows: pl.DataFrame) -> Int64:
 
 
 def _clusters(rows: pl.DataFrame) -> Iterator[int]:
-    number, ranks, first, of = -1, set[int](), 0, ""
+    number, ranks, first, of = -1, set[int](), 0, -1
     for rank, kind, end in rows.iter_rows():
         if number < 0 or rank in ranks or kind != of or end - first > ENDS_TOGETHER_NS:
             number, ranks, first, of = number + 1, set(), end, kind

@@ -19,7 +19,8 @@ class MergedFinding:
         id: the rule.
         ranks: on which ranks.
         of_ranks: of how many.
-        title: that of most ranks.
+        title: that of the first of these ranks.
+        alike: all of them have that title, word by word.
         severity: the highest on any rank.
         saved_share: lower median over these ranks of what the change would save, of each rank's own window; None
             where no rank has a number.
@@ -31,6 +32,7 @@ class MergedFinding:
     ranks: tuple[int, ...]
     of_ranks: int
     title: str
+    alike: bool
     severity: str
     saved_share: float | None
     saved_ns: int | None
@@ -54,7 +56,8 @@ def merge_findings(joined: Joined) -> tuple[MergedFinding, ...]:
                 id=rule,
                 ranks=tuple(rank for rank, *_ in mine),
                 of_ranks=len(joined.files),
-                title=Counter(title for _, title, *_ in mine).most_common(1)[0][0],
+                title=mine[0][1],
+                alike=len({title for _, title, *_ in mine}) == 1,
                 severity=min((severity for _, _, severity, *_ in mine), key=_SEVERITIES.index),
                 saved_share=shares[(len(shares) - 1) // 2] if shares else None,
                 saved_ns=amounts[(len(amounts) - 1) // 2] if amounts else None,
@@ -69,11 +72,24 @@ def _order(one: MergedFinding) -> tuple[int, float, str]:
 
 
 def other_rules(joined: Joined) -> tuple[dict[str, str], dict[str, str]]:
-    """Rules that found nothing on any rank, and rules that no rank's records can answer, each with a reason."""
-    outcomes: dict[str, dict[str, str]] = {}
+    """Rules that found nothing on any rank, and rules that no rank's records can answer, each with a reason.
+
+    Where ranks have different reasons, that of the first rank is given, with its number.
+    """
+    outcomes: dict[str, dict[str, list[tuple[int, str]]]] = {}
     for one in joined.files:
+        rank = int(one.file.rank or 0)
         for rule, text, severity in one.frames["finding"].select("id", "title", "severity").iter_rows():
-            outcomes.setdefault(rule, {})[severity] = text
-    passed = {rule: said[PASSED] for rule, said in outcomes.items() if PASSED in said and set(said) <= set(NO_FINDING)}
-    unmeasured = {rule: said[UNMEASURED] for rule, said in outcomes.items() if set(said) == {UNMEASURED}}
+            outcomes.setdefault(rule, {}).setdefault(severity, []).append((rank, text))
+    passed, unmeasured = {}, {}
+    for rule, said in outcomes.items():
+        if PASSED in said and set(said) <= set(NO_FINDING):
+            passed[rule] = _first(said[PASSED])
+        elif set(said) == {UNMEASURED}:
+            unmeasured[rule] = _first(said[UNMEASURED])
     return passed, unmeasured
+
+
+def _first(reasons: list[tuple[int, str]]) -> str:
+    rank, text = reasons[0]
+    return text if len({reason for _, reason in reasons}) == 1 else f"on rank {rank}: {text}"

@@ -168,7 +168,7 @@ def _usable(files: Sequence[Summary]) -> tuple[list[Summary], list[LeftOut]]:
         elif info.window_start_ns is None:
             left_out.append(LeftOut(info.path, "no device activity"))
         elif info.rank is None:
-            left_out.append(LeftOut(info.path, "neither content nor name say its rank"))
+            left_out.append(LeftOut(info.path, "neither its content nor its name gives its rank"))
         else:
             kept.append(one)
     return kept, left_out

@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from analyze.ranks.events import OWNERS
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import Int64
+from analyze.ranks.kinds import Int64, Ints
 from analyze.ranks.waits import PARTS
-
-IDLE_OWNERS = OWNERS[3:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +21,15 @@ class Standing:
         communication_sum_ns: their durations added up.
         wait_ns: of that, waiting.
         transfer_ns: of that, transfer.
-        unsplit_ns: of that, what cannot be told apart.
+        unsplit_ns: of that, collectives that cannot be split.
         times_last: in how many collectives it came last.
         times_last_decided: in how many of them by more than the clocks' uncertainty.
         caused_wait_ns: what others waited where it came last.
         caused_exposed_wait_ns: of that, what no computation covered.
         alone_ns: how long after the second-last it came, added up over decided collectives.
         own_ns: of that, what it did not inherit from other ranks.
+        own_common_ns: of that, in collectives whose last rank arrived in the time that all ranks have in common.
         late_because_ns: what it did longer than others before those collectives, by part; empty if in none.
-        late_idle_ns: of the part `idle`, by its own parts.
     """
 
     rank: int
@@ -47,8 +44,8 @@ class Standing:
     caused_exposed_wait_ns: int
     alone_ns: int
     own_ns: int
+    own_common_ns: int
     late_because_ns: dict[str, int] = field(default_factory=dict)
-    late_idle_ns: dict[str, int] = field(default_factory=dict)
 
 
 def standings(joined: Joined) -> tuple[Standing, ...]:
@@ -56,13 +53,15 @@ def standings(joined: Joined) -> tuple[Standing, ...]:
     entries, waits, late, clocks = joined.entries, joined.waits, joined.lateness, joined.clocks
     count = len(clocks.ranks)
     at_row = clocks.at(entries.rank)
-    duration = waits.end_ns - waits.start_ns
+    duration = entries.end_ns - entries.start_ns
     split_row = waits.split[entries.of_row]
     wait = waits.wait_ns
     decided = np.flatnonzero(waits.decided)
     last = clocks.at(waits.last)
+    begin, end = joined.window
+    common = decided[(waits.arrival_ns[decided] >= begin) & (waits.arrival_ns[decided] <= end)]
 
-    def by_rank(place: Int64, values: Int64) -> list[int]:
+    def by_rank(place: Int64, values: Ints) -> list[int]:
         total = np.zeros(count, np.int64)
         np.add.at(total, place, values)
         sums: list[int] = total.tolist()
@@ -70,7 +69,7 @@ def standings(joined: Joined) -> tuple[Standing, ...]:
 
     whole, exposed = _others(joined, wait), _others(joined, joined.exposed_wait_ns)
     columns: dict[str, list[int]] = {
-        "collectives": by_rank(at_row, np.ones_like(at_row)),
+        "collectives": np.bincount(at_row, minlength=count).tolist(),
         "communication_sum_ns": by_rank(at_row, duration),
         "wait_ns": by_rank(at_row, np.where(split_row, wait, 0)),
         "transfer_ns": by_rank(at_row, np.where(split_row, duration - wait, 0)),
@@ -81,9 +80,9 @@ def standings(joined: Joined) -> tuple[Standing, ...]:
         "caused_exposed_wait_ns": by_rank(last[waits.split], exposed[waits.split]),
         "alone_ns": by_rank(last[decided], waits.lead_ns[decided]),
         "own_ns": by_rank(last[decided], late.own_ns[decided]),
+        "own_common_ns": by_rank(last[common], late.own_ns[common]),
     }
     because = [by_rank(last[decided], late.excess_ns[decided, part]) for part in range(len(PARTS))]
-    idle = [by_rank(last[decided], late.idle_excess_ns[decided, part]) for part in range(len(IDLE_OWNERS))]
     found = []
     for at, rank in enumerate(joined.ranks):
         some = columns["times_last_decided"][at] > 0
@@ -92,7 +91,6 @@ def standings(joined: Joined) -> tuple[Standing, ...]:
                 rank=rank,
                 **{name: values[at] for name, values in columns.items()},
                 late_because_ns={name: because[i][at] for i, name in enumerate(PARTS)} if some else {},
-                late_idle_ns={name: idle[i][at] for i, name in enumerate(IDLE_OWNERS)} if some else {},
             )
         )
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,7 @@ def default_folder() -> Path:
 
 
 def definitions_hash() -> str:
-    """What tells summaries of other definitions, or of another version of their tables, apart."""
+    """A name for the definitions and the version of the tables that summaries were made with."""
     text = orjson.dumps([SUMMARY_VERSION, MOST_EVENTS, MOST_STRETCHES, asdict(Definitions())], default=str)
     columns = orjson.dumps({name: [(c.name, str(c.dtype)) for c in schema] for name, schema in PARTS.items()})
     return hashlib.sha256(text + columns).hexdigest()[:_DEFINITIONS]
@@ -115,10 +116,12 @@ def _place(stem: Path, name: str) -> Path:
 
 def _write(frame: pl.DataFrame, place: Path) -> None:
     """Write a frame under another name, and give it its own when it is whole."""
+    made = io.BytesIO()  # Polars has errors of its own for a full disk
+    frame.write_parquet(made, compression="zstd")
     handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            frame.write_parquet(file, compression="zstd")
+            file.write(made.getbuffer())
         Path(half).replace(place)
     except BaseException:
         Path(half).unlink(missing_ok=True)

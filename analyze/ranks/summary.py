@@ -11,7 +11,7 @@ from analyze.notices import Notice
 
 MOST_EVENTS = 20_000
 MOST_STRETCHES = 200_000
-SUMMARY_VERSION = 1  # a part of the definitions: a store of another version is not read
+SUMMARY_VERSION = 2  # a part of the definitions: a store of another version is not read
 
 
 @dataclass(frozen=True, slots=True)

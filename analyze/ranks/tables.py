@@ -5,7 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from analyze.schema import Field, Schema
+from analyze.timeline import IDLE_PARTS
 
+OWNERS = ("computation", "communication", "copy", *(part.removesuffix("_ns") for part in IDLE_PARTS))
+IDLE_OWNERS = range(3, len(OWNERS))
 _INT, _TEXT = pl.Int64, pl.String
 PASSED, UNMEASURED = NO_FINDING = ("passed", "unmeasured")
 
@@ -50,6 +53,18 @@ CATEGORIES: Schema = (
     Field("sum_ns", _INT, "durations added up"),
     Field("exclusive_ns", _INT, "instants at which only this category runs"),
 )
+PAUSES: Schema = (
+    Field("start_ns", _INT, "start of a gap on the file's clock, the base time added"),
+    Field("end_ns", _INT, "end on the same clock"),
+    Field("owner", pl.UInt8, "position in OWNERS of what most of the gap is"),
+    Field("op", _TEXT, "innermost op of the launching thread in the middle of it, null outside ops"),
+    Field("frame", _TEXT, "innermost Python frame there that is no library's, null where not recorded"),
+)
+WORK: Schema = (
+    Field("category", _TEXT, "what kernels compute"),
+    Field("op", _TEXT, "op that launched them, null outside ops and for all but the largest"),
+    Field("ns", _INT, "durations added up"),
+)
 FINDINGS: Schema = (
     Field("id", _TEXT, "the rule"),
     Field("title", _TEXT, "the problem with its culprit, or why there is none"),
@@ -69,6 +84,8 @@ PARTS: dict[str, Schema] = {
     "stretch": STRETCHES,
     "ledger": LEDGERS,
     "category": CATEGORIES,
+    "pause": PAUSES,
+    "work": WORK,
     "finding": FINDINGS,
     "step": STEPS,
 }
@@ -80,7 +97,7 @@ ROWS: Schema = (
     Field("event", pl.UInt32, "number of the collective in the rank's file"),
     Field("start_ns", _INT, "start in common time"),
     Field("end_ns", _INT, "end in common time"),
-    Field("wait_ns", _INT, "waiting for the last rank; null where it cannot be told from transfer"),
+    Field("wait_ns", _INT, "waiting for the last rank; null where the collective is not split"),
     Field("transfer_ns", _INT, "the rest of the kernel; null likewise"),
     Field("exposed_wait_ns", _INT, "waiting that no computation covers; null likewise"),
     *(
@@ -97,7 +114,7 @@ COLLECTIVES: Schema = (
     Field("matched_by", _TEXT, "seq, order or ends"),
     Field("ranks", _INT, "how many ranks' kernels were found"),
     Field("missing", _INT, "members that were not recorded, null where the members are unknown"),
-    Field("split", pl.Boolean, "waiting and data can be told apart"),
+    Field("split", pl.Boolean, "it can be split into waiting and data"),
     Field("last", _INT, "the rank that arrived last, null where not split"),
     Field("last_arrival_ns", _INT, "when it arrived, in common time"),
     Field("lead_ns", _INT, "how long after the second-last"),
@@ -118,11 +135,11 @@ _RANK_TIMES = (
     ("communication_ns", "some collective runs"),
     ("exposed_wait_ns", "of the exposed communication: waiting for the last rank"),
     ("exposed_transfer_ns", "of the exposed communication: moving data"),
-    ("exposed_unsplit_ns", "of the exposed communication: the two cannot be told apart"),
+    ("exposed_unsplit_ns", "of the exposed communication: collectives that cannot be split"),
     ("communication_sum_ns", "durations of collectives added up"),
     ("wait_ns", "waiting added up"),
     ("transfer_ns", "transfer added up"),
-    ("unsplit_ns", "what cannot be told apart added up"),
+    ("unsplit_ns", "collectives that cannot be split, added up"),
     ("caused_wait_ns", "waiting of other ranks where this one came last"),
     ("caused_exposed_wait_ns", "of that, what no computation covers"),
     ("alone_ns", "how long it came after the second-last rank, added up over decided collectives"),

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyze.ranks.bandwidth import LATENCY_NS, size_bucket
-from analyze.ranks.entries import KINDS
 from analyze.ranks.joined import Joined
-from analyze.ranks.matching import Int64, lower_median
+from analyze.ranks.kinds import KINDS, Int64
+from analyze.ranks.matching import lower_median
 
+PAIR = "send_recv"  # a send and its recv, whichever rank has the lower number
 _UNEVEN = 1.05  # largest over mean size of an all-to-all: below it the ranks send alike
 
 
@@ -19,15 +20,15 @@ class Traffic:
     """Collectives that are alike.
 
     Attributes:
-        kind: all_reduce, all_gather ...
+        kind: all_reduce, all_gather ...; `PAIR` for a send and its recv, "mismatch" where ranks disagree.
         ranks: members of the group, None where not known.
         dimension: parallel dimension of the group.
         bucket_bytes: message size, the power of two below it; None where not recorded.
         count: how many collectives.
-        split: how many of them have waiting told from data.
+        split: how many of them are split into waiting and data.
         wait_ns: waiting of all ranks.
         exposed_wait_ns: of that, what no computation covers.
-        unsplit_ns: kernels of all ranks in which waiting and data cannot be told apart.
+        unsplit_ns: kernels of all ranks that cannot be split into waiting and data.
         data_p50_ns: lower median of the data time, None where none is split or ranks are missing.
         busbw_p50: lower median of the bus bandwidth in bytes per s, None where it cannot be known.
         uneven: largest over mean size of the median all-to-all, None where even or not known.
@@ -52,7 +53,7 @@ def measure_traffic(joined: Joined) -> tuple[Traffic, ...]:
     entries, waits = joined.entries, joined.waits
     if not len(entries.begin):
         return ()
-    duration = waits.end_ns - waits.start_ns
+    duration = entries.end_ns - entries.start_ns
     wait = np.add.reduceat(waits.wait_ns, entries.begin)
     exposed = np.add.reduceat(np.where(waits.split[entries.of_row], joined.exposed_wait_ns, 0), entries.begin)
     unsplit = np.where(waits.split, 0, np.add.reduceat(duration, entries.begin))
@@ -61,7 +62,7 @@ def measure_traffic(joined: Joined) -> tuple[Traffic, ...]:
         group = joined.groups[entries.group[at]]
         members = len(group.members) if group.members else None
         bucket = size_bucket(size) if size >= 0 else None
-        kind = "mismatch" if entries.mismatch[at] else KINDS[entries.kind[at]]
+        kind = "mismatch" if entries.mismatch[at] else PAIR if entries.pair[at] else KINDS[entries.kind[at]]
         places.setdefault((kind, members, group.dimension, bucket), []).append(at)
     found = []
     for (kind, members, dimension, bucket), listed in places.items():

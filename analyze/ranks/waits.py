@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from analyze.ranks.clocks import LEAST_UNCERTAINTY_NS, Clocks
-from analyze.ranks.entries import Bool, Entries, lower_medians
-from analyze.ranks.events import OWNERS
-from analyze.ranks.matching import Int64, lower_median
+from analyze.ranks.clocks import LEAST_UNCERTAINTY_NS
+from analyze.ranks.entries import Entries, lower_medians
+from analyze.ranks.kinds import Bool, Int64, Ints
+from analyze.ranks.matching import lower_median
+from analyze.ranks.tables import OWNERS
 from analyze.timeline import Intervals, intersect, join, subtract, union
 
 PARTS = ("computation", "transfer", "unsplit", "wait", "copy", "idle")
-_US = 1000
 EARLY_SHARE = 0.05  # of symmetric collectives that end before their last arrival: more, and clocks or matches are wrong
 _COMPUTATION, _COMMUNICATION, _COPY = (OWNERS.index(name) for name in ("computation", "communication", "copy"))
 
@@ -26,9 +25,7 @@ class Waits:
     """Arrivals and waits; times are common. Arrays of entries hold nothing to use where `split` is false.
 
     Attributes:
-        start_ns: start of each row.
-        end_ns: end of each row.
-        split: entries in which waiting and data are told apart.
+        split: entries that are split into waiting and data.
         last: rank that arrived last.
         last_row: its row.
         arrival_ns: when.
@@ -41,10 +38,8 @@ class Waits:
         fits: hardly any collective ends before its last arrival.
     """
 
-    start_ns: Int64
-    end_ns: Int64
     split: Bool
-    last: Int64
+    last: Ints
     last_row: Int64
     arrival_ns: Int64
     lead_ns: Int64
@@ -62,19 +57,17 @@ class Owned:
 
     Attributes:
         transfer_ns: exposed transfer.
-        unsplit_ns: exposed communication that cannot be told apart.
+        unsplit_ns: exposed communication that cannot be split.
         wait_ns: exposed wait.
         exposed_wait_ns: of the waiting of each of the rank's kernels, what no computation covers.
-        before_ns: for each of them the owners of the time since its group was last in step, a column per `PARTS`.
-        idle_before_ns: the same of idle time by its parts, a column per idle owner.
+        before_ns: per entry of `PARTS`, for each of them the time since its group was last in step that it owns.
     """
 
     transfer_ns: int
     unsplit_ns: int
     wait_ns: int
     exposed_wait_ns: Int64
-    before_ns: Int64
-    idle_before_ns: Int64
+    before_ns: tuple[Int64, ...]
 
 
 def uncertainty(entries: Entries, spread_ns: Int64, split: Bool) -> int:
@@ -85,16 +78,14 @@ def uncertainty(entries: Entries, spread_ns: Int64, split: Bool) -> int:
     return LEAST_UNCERTAINTY_NS
 
 
-def measure_waits(entries: Entries, clocks: Clocks, *, common: bool) -> tuple[Waits, int]:
+def measure_waits(entries: Entries, *, common: bool) -> tuple[Waits, int]:
     """The waits of all kernels, and the clocks' uncertainty.
 
     Args:
-        entries: the matched collectives.
-        clocks: of the ranks.
+        entries: the matched collectives in common time.
         common: the ranks' windows have time in common; without it nothing is split.
     """
-    offset = clocks.offset_ns[clocks.at(entries.rank)]
-    start, end = entries.raw_start_ns - offset, entries.raw_end_ns - offset
+    start, end = entries.start_ns, entries.end_ns
     split = entries.can_split & common
     spread = entries.highest(end) - entries.lowest(end)
     bound = uncertainty(entries, spread, split)
@@ -111,8 +102,6 @@ def measure_waits(entries: Entries, clocks: Clocks, *, common: bool) -> tuple[Wa
     wait = np.maximum(np.minimum(arrival[entries.of_row], end) - start, 0)
     symmetric = split & ~entries.pair
     waits = Waits(
-        start_ns=start,
-        end_ns=end,
         split=split,
         last=entries.rank[last_row] if len(last_row) else last_row,
         last_row=last_row,
@@ -134,18 +123,20 @@ def blocking_ends(entries: Entries, waits: Waits, common_start_ns: int) -> Int64
     That is one that is split, and on every rank the instant before its end is not owned by computation. The start of
     the common window where there is none.
     """
-    computes = entries.rows["computes_at_end"].to_numpy().astype(np.int64)
-    holds = waits.split & (entries.highest(computes) == 0)
-    group = entries.group[entries.of_row]
-    order = np.argsort(entries.rank, kind="stable")  # entries are in order of their groups
-    holding = holds[entries.of_row[order]]
-    place = np.where(holding, np.arange(len(order)), -1)
-    before = np.r_[-1, np.maximum.accumulate(place)[:-1]] if len(order) else place
-    key = np.stack((entries.rank[order], group[order]))
-    same = (before >= 0) & (key[:, np.maximum(before, 0)] == key).all(axis=0)
+    computes = np.zeros(len(entries.begin), bool)
+    computes[entries.of_row[entries.computes_at_end]] = True
+    holds = waits.split & ~computes
+    group = entries.group.astype(np.int32)
+    order = np.argsort(entries.rank, kind="stable").astype(np.int32)  # entries are in order of their groups
+    of_row = entries.of_row[order]
+    place = np.where(holds[of_row], np.arange(len(order), dtype=np.int32), np.int32(-1))
+    before = np.maximum.accumulate(place)
+    before = np.r_[np.int32(-1), before[:-1]] if len(order) else place
+    at = np.maximum(before, 0)
+    same = (before >= 0) & (group[of_row[at]] == group[of_row])
+    same &= entries.rank[order[at]] == entries.rank[order]
     found = np.empty(len(order), np.int64)
-    ends = waits.end_ns[order]
-    found[order] = np.where(same, ends[np.maximum(before, 0)], common_start_ns)
+    found[order] = np.where(same, entries.end_ns[order[at]], common_start_ns)
     return found
 
 
@@ -159,7 +150,7 @@ def own_rank(
         start_ns: starts of its collectives.
         end_ns: their ends.
         wait_ns: their waiting.
-        split: whether it can be told from transfer.
+        split: whether the collective is split into waiting and transfer.
         since_ns: for each the instant from which its lateness counts.
     """
     owner, begin, stop = (stretches[name].to_numpy() for name in ("owner", "start_ns", "end_ns"))
@@ -176,15 +167,12 @@ def own_rank(
     unsplit = join(unsplit, rest)
     until = np.maximum(start_ns, since_ns)
     parts = [part.covered_within(since_ns, until) for part in (computation, transfer, unsplit, wait, copy)]
-    idle = until - since_ns - sum(parts)
-    idle_parts = [owned(owner == code).covered_within(since_ns, until) for code in range(_COPY + 1, len(OWNERS))]
     return Owned(
         transfer_ns=transfer.total_ns,
         unsplit_ns=unsplit.total_ns,
         wait_ns=wait.total_ns,
         exposed_wait_ns=exposed.covered_within(start_ns, arrived),
-        before_ns=np.stack([*parts, idle], axis=1),
-        idle_before_ns=np.stack(idle_parts, axis=1),
+        before_ns=(*parts, until - since_ns - sum(parts)),
     )
 
 
@@ -195,39 +183,32 @@ class Lateness:
     Attributes:
         before_ns: the last rank's owners since its group was last in step, a column per `PARTS`.
         excess_ns: how much of each it had more than the other ranks' lower median.
-        idle_excess_ns: the same of idle time by its parts.
         inherited_ns: of the lead, what it had itself waited for others.
         own_ns: the rest.
     """
 
     before_ns: Int64
     excess_ns: Int64
-    idle_excess_ns: Int64
     inherited_ns: Int64
     own_ns: Int64
 
 
-def explain(entries: Entries, waits: Waits, before_ns: Int64, idle_before_us: npt.NDArray[np.int32]) -> Lateness:
+def explain(entries: Entries, waits: Waits, before_ns: Sequence[Ints]) -> Lateness:
     """Compare the last rank of each entry with the others.
 
     Args:
         entries: the matched collectives.
         waits: their waits.
-        before_ns: by row, a column per `PARTS`.
-        idle_before_us: by row, a column per idle owner, in us: it only says which part is largest.
+        before_ns: per entry of `PARTS`, by row.
     """
     other = np.ones(len(entries.of_row), bool)
     other[waits.last_row] = False
-    segment, entry_count = entries.of_row[other], len(entries.begin)
-
-    def excess(values: npt.NDArray[np.integer[Any]]) -> Int64:
-        columns = [
-            values[waits.last_row, at].astype(np.int64)
-            - lower_medians(values[other, at].astype(np.int64), segment, entry_count)
-            for at in range(values.shape[1])
-        ]
-        return np.stack(columns, axis=1)
-
-    more = excess(before_ns)
+    segment, count = entries.of_row[other], len(entries.begin)
+    mine = np.zeros((count, len(PARTS)), np.int64)
+    more = np.zeros_like(mine)
+    for at, values in enumerate(before_ns):
+        mine[:, at] = values[waits.last_row]
+        more[:, at] = lower_medians(values[other], segment, count)
+    more = mine - more
     inherited = np.minimum(waits.lead_ns, np.maximum(more[:, PARTS.index("wait")], 0))
-    return Lateness(before_ns[waits.last_row], more, excess(idle_before_us) * _US, inherited, waits.lead_ns - inherited)
+    return Lateness(mine, more, inherited, waits.lead_ns - inherited)

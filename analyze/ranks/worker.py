@@ -17,11 +17,12 @@ from analyze.findings import diagnose
 from analyze.guard import Guard, present
 from analyze.metrics import Measures
 from analyze.ranks.events import collect, stretches
+from analyze.ranks.evidence import pauses, work
 from analyze.ranks.files import Candidate
 from analyze.ranks.summary import FileInfo, Summary
 from analyze.ranks.tables import CATEGORIES, FINDINGS, LEDGERS, PARTS, PASSED, STEPS, UNMEASURED
 from analyze.settings import Definitions
-from analyze.timeline import DeviceTimeline, Host, Scope, device_timelines
+from analyze.timeline import DeviceTimeline, Host, Scope, device_timelines, partition_gaps
 from analyze.trace import Trace
 from analyze.trace.read import read
 
@@ -42,6 +43,14 @@ def summarise(candidate: Candidate) -> Summary:
     """
     with local_copy(candidate) as path:
         trace = Trace(read(path, jobs=1, key=True))
+    summary = joinable(trace, candidate)
+    if summary.file.window_start_ns is None:
+        return summary
+    return _judged(trace, summary)
+
+
+def joinable(trace: Trace, candidate: Candidate) -> Summary:
+    """What a job's figures need of one trace, without the measures and findings of the rank by itself."""
     lines = device_timelines(trace.activities, trace.activities)
     line = max(lines, key=lambda one: one.window_ns, default=None)
     empty = {name: schema.empty(columns) for name, columns in PARTS.items()}
@@ -49,20 +58,29 @@ def summarise(candidate: Candidate) -> Summary:
     if line is None or not line.window_ns:
         return Summary(info, empty)
     guard = Guard()
-    measures = Measures(trace, Definitions(), Scope(None, None))
-    host = guard.make_or("host-states", lambda: Host(trace), None)
+    gaps = guard.make_or("idle-parts", lambda: partition_gaps(line, Host(trace)), None)
     events, groups, dropped = collect(trace, line)
-    owned, lost = stretches(trace, line, host)
+    owned, lost = stretches(trace, line, gaps)
     frames = {
         "event": events,
         "group": groups,
         "stretch": owned,
-        "ledger": _ledgers(line, measures),
-        "category": _categories(measures),
-        "finding": guard.make_or("findings", lambda: _findings(trace, measures), empty["finding"]),
+        "pause": guard.make_or("pauses", lambda: pauses(trace, gaps), empty["pause"]),
+        "work": work(line),
         "step": _steps(trace),
     }
-    return Summary(_with_times(info, trace, line, measures, dropped, lost), {**empty, **frames})
+    return Summary(_with_times(info, trace, line, dropped, lost), {**empty, **frames})
+
+
+def _judged(trace: Trace, summary: Summary) -> Summary:
+    """The summary with the rank's own ledgers, work by category, and findings."""
+    guard, info = Guard(), summary.file
+    measures = Measures(trace, Definitions(), Scope(None, None))
+    if not info.incomplete and present(measures.launches) and measures.launches.complete_share < _complete():
+        info = replace(info, incomplete="device records are incomplete")
+    found = guard.make_or("findings", lambda: _findings(trace, measures), summary.frames["finding"])
+    frames = {"ledger": _ledgers(measures), "category": _categories(measures), "finding": found}
+    return Summary(info, {**summary.frames, **frames})
 
 
 def rank_of(trace: Trace, name: str) -> tuple[int | None, str]:
@@ -110,14 +128,9 @@ def _identity(trace: Trace, candidate: Candidate) -> FileInfo:
     )
 
 
-def _with_times(
-    info: FileInfo, trace: Trace, line: DeviceTimeline, measures: Measures, dropped: tuple[str, ...], lost_ns: int
-) -> FileInfo:
+def _with_times(info: FileInfo, trace: Trace, line: DeviceTimeline, dropped: tuple[str, ...], lost_ns: int) -> FileInfo:
     (start, end), base = line.window, trace.metadata.base_ns
     computation, communication, copy = line.exposed_ns
-    incomplete = info.incomplete
-    if not incomplete and present(measures.launches) and measures.launches.complete_share < _complete():
-        incomplete = "device records are incomplete"
     return replace(
         info,
         device=trace.metadata.device_name(line.device),
@@ -130,7 +143,6 @@ def _with_times(
         communication_ns=line.by_class[1].total_ns,
         dropped_steps=dropped,
         dropped_ns=lost_ns,
-        incomplete=incomplete,
     )
 
 
@@ -146,10 +158,10 @@ def _steps(trace: Trace) -> pl.DataFrame:
     return frame.unique("name", keep="first", maintain_order=True).sort("start_ns").cast(schema.dtypes(STEPS))  # type: ignore[arg-type]
 
 
-def _ledgers(line: DeviceTimeline, measures: Measures) -> pl.DataFrame:
+def _ledgers(measures: Measures) -> pl.DataFrame:
     rows: list[tuple[str | None, str, int]] = []
     if present(measures.devices):
-        mine = next((d for d in measures.devices if (d.process, d.id) == (line.process, line.device)), None)
+        mine = measures.headline
         if mine is not None:
             parts = (
                 ("computation_ns", mine.computation_ns),

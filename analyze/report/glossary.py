@@ -16,7 +16,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _TERM = "###"
 # A report prints a term with these around it: "Idle: sync", "of window", "idle_sync_share", "launch_latency_p50".
 _AROUND = re.compile(
-    r"^(?:idle: |idle (?=.* )|of (?:the |its )?|device, |host, |device )|(?:,.*| share| time| p50| bound| \(.*\))$"
+    r"^(?:idle: |idle (?=.* )|of (?:the |its )?|device, |host, |device )|(?:,.*| share| time| p50| bound| \d+| \(.*\))$"
 )
 _ALIKE = {
     "allocations": "allocated",
@@ -80,6 +80,22 @@ _ALIKE = {
     "worse": "step spread",
     "without an op": "by op",
     "where the window goes": "ledger",
+    "above median": "uneven",
+    "busbw at least": "bus bandwidth",
+    "clock": "clock offset",
+    "clock ahead": "clock offset",
+    "data": "data time",
+    "dimension": "parallel dimension",
+    "exposed wait or transfer": "wait or transfer",
+    "ideal bubble": "bubble",
+    "kind of work": "category",
+    "last": "arrives last",
+    "late rank": "straggler",
+    "missing": "missing ranks",
+    "most": "uneven",
+    "stage": "pipeline stage",
+    "wait for neighbour": "bubble",
+    "waits most for": "waits for",
 }
 
 

@@ -105,7 +105,8 @@ def _advice(advice: Advice) -> Iterator[str]:
     for item in advice.suggestions:
         yield f'<a id="finding-{item.id}"></a>\n\n#### {item.id}\n\n{escape(item.title)}.\n'
         yield from (f"**{escape(heading)}**: {escape(text)}\n" for heading, text in item.paragraphs)
-        yield f"**More**: <{item.link}>\n"
+        if item.link:
+            yield f"**More**: <{item.link}>\n"
         yield f"**Change**: {escape(item.change)}\n"
         for table in item.evidence:
             yield from _table(table)

@@ -37,6 +37,9 @@ class Account:
     lost: Mapping[str, int]
 
 
+DERIVED = ("threads", "collective_ops")  # tables whose rows are no rows of the file, or stand in another table too
+
+
 def account_for(frames: Mapping[str, pl.DataFrame], part: Stretch, left_out: Mapping[str, int]) -> Account:
     """Count what became of each row.
 
@@ -45,7 +48,7 @@ def account_for(frames: Mapping[str, pl.DataFrame], part: Stretch, left_out: Map
         part: what was read.
         left_out: rows that are in no table, by reason; `FURTHER` is one.
     """
-    untimed = {name: _without_time(frame) for name, frame in frames.items() if name != "threads"}
+    untimed = {name: _without_time(frame) for name, frame in frames.items() if name not in DERIVED}
     lost = {
         "unreadable": part.damage.lost,
         **left_out,

@@ -197,6 +197,11 @@ def _fill_ops(tables: Tables, table: TableBuffer, events: list[Event], start: ar
     # FLOPs need more than shapes of convolutions (stride, padding, groups) and of attention (is it causal?) only.
     concrete = [e.args.concrete_inputs if "conv" in e.name or "_dot_product_" in e.name else _NO_RAW for e in events]
     table.codes["concrete_inputs"].extend(tables.raw("Concrete Inputs", concrete, are_words))
+    collective = [a for a in args if a.collective is not None]
+    if collective:
+        said = tables.tables["collective_ops"]
+        said.ints["external_id"].extend(tables.ints("External id", [a.external_id for a in collective]))
+        _fill_collectives(tables, said, collective)
 
 
 def _fill_runtime(tables: Tables, table: TableBuffer, events: list[Event], start: array[int], dur: array[int]) -> None:
@@ -294,6 +299,7 @@ _SCHEMAS: dict[str, schema.Schema] = {
     "ops": schema.OPS,
     "runtime": schema.RUNTIME,
     "activities": schema.ACTIVITIES,
+    "collective_ops": schema.COLLECTIVE_OPS,
     "ranges": schema.RANGES,
     "frames": schema.FRAMES,
     "overhead": schema.OVERHEAD,

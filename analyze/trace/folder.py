@@ -23,6 +23,7 @@ _GZIP = 31  # zlib: window of 2^15, gzip header and trailer
 _SUFFIXES = (".json", ".json.gz")
 _TRACE = re.compile(rb'\s*\[\s*\{[^}]*"ph"\s*:|"(?:traceEvents|schemaVersion|deviceProperties)"\s*:')
 _TLPARSE = ("compile_directory.json", "raw.jsonl")
+_SNAPSHOTS = (".pickle", ".pkl")
 
 
 def refuse_folder(place: Path) -> NotATraceError:
@@ -36,6 +37,9 @@ def refuse_folder(place: Path) -> NotATraceError:
         return NotATraceError(f"{place} is a folder.", f"Pass one of its files:{listed}{more}")
     if all((place / name).is_file() for name in _TLPARSE):
         what = "a folder of tlparse (logs of torch.compile, no times on a device)"
+    elif not candidates and (snapshot := next(_files(place, _SNAPSHOTS), None)):
+        what = "a folder of pickles, and of no trace"
+        return NotATraceError(f"{place} is {what}.", f"Pass one memory snapshot: {printable(str(snapshot))}")
     elif not candidates:
         what = "a folder without .json or .json.gz files"
     elif len(candidates) > len(looked_at):
@@ -45,16 +49,18 @@ def refuse_folder(place: Path) -> NotATraceError:
     return NotATraceError(f"{place} is {what}.", "Pass one trace file. " + RECORD_HINT)
 
 
-def _files(place: Path) -> Iterator[Path]:
+def _files(place: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> Iterator[Path]:
     """JSON files, those of each folder in order of their names and before those below it."""
     for folder, below, names in islice(os.walk(place), _FOLDERS):
         below.sort()
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
+        yield from (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
 
 
 def is_trace(path: Path) -> bool:
     """Whether a file begins as a profiler trace does."""
     try:
+        if not path.is_file():  # a pipe would keep its reader waiting
+            return False
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if head.startswith(GZIP_MAGIC):

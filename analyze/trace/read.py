@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from analyze.notices import Notice
-from analyze.trace.account import FURTHER, Account, account_for, further_lists, row_notices
+from analyze.trace.account import DERIVED, FURTHER, Account, account_for, further_lists, row_notices
 from analyze.trace.devices import place_on_devices
 from analyze.trace.metadata import Metadata, keys_after, keys_before, select
 from analyze.trace.parallel import read_in_parallel
@@ -101,7 +101,7 @@ def read(
 def _finish(source: Source, layout: Layout, part: Stretch) -> Recording:
     frames, programs = separate(part.tables.frames(), part.announced)
     damage = part.damage
-    read_rows = sum(frame.height for name, frame in frames.items() if name != "threads")
+    read_rows = sum(frame.height for name, frame in frames.items() if name not in DERIVED)
     if damage.lost > _LOST_SHARE * (read_rows + damage.lost) and damage.lost > 1:
         raise too_damaged(source.name, damage, f"{read_rows + damage.lost:,}")
     writer = name_writer(source.name, frames, part)

@@ -99,6 +99,11 @@ class Trace:
         return self.recording.frames["runtime"]
 
     @property
+    def collective_ops(self) -> pl.DataFrame:
+        """What ops of process groups say of their collectives; schema `COLLECTIVE_OPS`."""
+        return self.recording.frames["collective_ops"]
+
+    @property
     def ranges(self) -> pl.DataFrame:
         """User ranges (record_function) on the host; schema `RANGES`."""
         return self.recording.frames["ranges"]

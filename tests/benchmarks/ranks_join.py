@@ -83,20 +83,19 @@ def main() -> None:
     parser.add_argument("ranks", nargs="*", type=int, default=[200, 2000])
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--join", help=argparse.SUPPRESS)
-    wish = parser.parse_args()
-    if wish.join:
-        join(wish.join)
+    options = parser.parse_args()
+    if options.join:
+        join(options.join)
         return
     print("ranks x events | rows | wall | peak memory")
-    for ranks in wish.ranks:
+    for ranks in options.ranks:
         with tempfile.TemporaryDirectory() as folder:
-            fabricate(Store(folder), ranks, wish.events)
+            fabricate(Store(folder), ranks, options.events)
             command = [sys.executable, str(Path(__file__)), "--join", folder]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
         wall, mb = json.loads(done.stdout)
-        print(
-            f"{ranks:,} x {wish.events:,} | {ranks * wish.events / 1e6:.1f} M | {wall:.1f} s | {mb:,.0f} MB", flush=True
-        )
+        rows = ranks * options.events / 1e6
+        print(f"{ranks:,} x {options.events:,} | {rows:.1f} M | {wall:.1f} s | {mb:,.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

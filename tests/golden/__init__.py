@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from analyze.compare.json_schema import json_schema
+from analyze.compare.ranks_schemas import ranks_comparison_schema, ranks_schema
 from analyze.report import Report, build_report
 from analyze.trace import Trace
 
@@ -12,6 +14,11 @@ GOLDEN = Path(__file__).parent
 ROOT = GOLDEN.parents[1]
 FINDINGS = ROOT / "analyze" / "docs" / "findings.md"
 SAMPLES = sorted((ROOT / "sample_traces").glob("*.json.gz"))
+SCHEMAS = {
+    "report.schema.json": json_schema,
+    "ranks.schema.json": ranks_schema,
+    "ranks-comparison.schema.json": ranks_comparison_schema,
+}
 EXTENSIONS = {"terminal": ".txt", "md": ".md", "json": ".json"}
 
 

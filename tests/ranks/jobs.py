@@ -1,11 +1,19 @@
-"""Random small jobs as documents: ranks, groups, clocks, losses, kinds. It shares no code with the analysis."""
+"""Random small jobs as documents: ranks, groups, clocks, losses, kinds. Drawing them shares no code with it."""
 
 from __future__ import annotations
 
 import json
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
+
+from analyze.ranks import Job
+from analyze.ranks.engine import Outcome
+from analyze.ranks.files import candidates
+from analyze.ranks.worker import joinable
+from analyze.trace import Trace
+from analyze.trace.read import read
 
 _SYMMETRIC = ("allreduce", "_allgather_base", "_reduce_scatter_base", "all_to_allv", "barrier")
 _BASE_NS = 1_780_000_000_000_000_000
@@ -30,12 +38,13 @@ def collective(name: str, group: str, members: list[int], start: int, end: int, 
     return kernel("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", start, end, 20 + int(group), **shown)
 
 
-def random_job(seed: int) -> tuple[list[dict[str, Any]], int]:
+def random_job(seed: int, *, one_clock: bool = False) -> tuple[list[dict[str, Any]], int]:
     """Documents of a job, and its number of ranks."""
     draw = random.Random(seed)
     world = draw.randint(2, 4)
     ranks = [r for r in range(world) if draw.random() > 0.15] or [0]
     numbered, clocks = draw.random() < 0.6, [draw.choice((0, 0, 0, 3_000, 700_000, -4_000_000)) for _ in range(world)]
+    clocks = [0] * world if one_clock else clocks
     groups = [("0", list(range(world)))]
     if world == 4 and draw.random() < 0.6:
         groups += [("1", [0, 1]), ("2", [2, 3])]
@@ -86,3 +95,17 @@ def write(documents: list[dict[str, Any]], folder: Path) -> Path:
         rank = document["distributedInfo"]["rank"]
         (folder / f"rank{rank}.json").write_text(json.dumps(document))
     return folder
+
+
+def figures_of(folder: Path) -> Job:
+    """The job of a folder without findings of single ranks: no figure of a job needs them, and they take long."""
+    made = [(Trace(read(one.path, jobs=1, key=True)), one) for one in candidates([str(folder)])]
+    return Job.of(folder.name, Outcome([joinable(trace, one) for trace, one in made]))
+
+
+def joined(documents: list[dict[str, Any]]) -> Job:
+    """The job of some documents, as `figures_of`."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = figures_of(write(documents, Path(folder) / "job"))
+        job.document()
+        return job

@@ -2,7 +2,8 @@
 
 A simulation of streams and collectives, drawn anew from each seed; it shares no code with the analysis.
 
-    python -m tests.ranks.planted FOLDER [SEED]
+    python -m tests.ranks.planted FOLDER [SEED]     write one
+    python -m tests.ranks.planted --check 20        draw twenty, analyse them, and print what was found
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 RANKS, STEPS, LAYERS = 16, 4, 8
 GEMM_NS, TP_NS, DP_NS = 780_000, 60_000, 600_000
 SLOW, ONCE_NS, HOST_NS = 1.12, 1_500_000, 2_000
+BYSTANDER, CLOCK_NS = 0.10, 1_000  # own lateness of anybody else, of that of the planted ranks; error of clocks
 
 
 @dataclass(frozen=True)
@@ -135,5 +137,41 @@ def _step(draw: random.Random, ranks: list[_Rank], planted: Planted, pause: int)
         rank.at = max(rank.at, free[rank.number])
 
 
+def check(seeds: int) -> int:
+    """Draw so many jobs, analyse each, and print what was planted and what was found; how many went wrong."""
+    import tempfile
+
+    from analyze.ranks import Job
+    from analyze.report.ranks import build_ranks_report
+
+    wrong = 0
+    print("seed | planted: slow, late once | latest ranks by own lead | named | own of others, at most | clocks off by")
+    for seed in range(seeds):
+        with tempfile.TemporaryDirectory() as folder:
+            planted = planted_job(seed, Path(folder) / "job")
+            job = Job.load(Path(folder) / "job")
+        assert job.joined is not None
+        late, named = job.stragglers, build_ranks_report(job).verdict.named
+        others = max(one.own_ns for one in late[2:]) / min(one.own_ns for one in late[:2])
+        offsets = job.joined.clocks.offset_ns.tolist()
+        off = max(abs(at - (planted.offset_ns if rank >= RANKS // 2 else 0)) for rank, at in enumerate(offsets))
+        first = [one.rank for one in late[:2]]
+        right = (
+            first == [planted.slow, planted.once] and named[:1] == (planted.slow,) and set(named) <= set(first)
+            and others < BYSTANDER and off < CLOCK_NS
+        )  # fmt: skip
+        wrong += not right
+        print(
+            f"{seed:4} | {planted.slow}, {planted.once} | "
+            + ", ".join(f"{one.rank} ({one.own_ns / 1e6:.2f} ms)" for one in late[:3])
+            + f" | {', '.join(map(str, named))} | {others:.1%} | {off} ns | {'right' if right else 'WRONG'}",
+            flush=True,
+        )
+    print(f"{seeds - wrong} of {seeds} right")
+    return wrong
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--check":
+        sys.exit(bool(check(int(sys.argv[2]))))
     print(planted_job(int(sys.argv[2]) if len(sys.argv) > 2 else 0, Path(sys.argv[1])))

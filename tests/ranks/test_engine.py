@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from analyze.ranks.store import Store
 from analyze.report.ranks import build_ranks_report
 from analyze.report.to_json import render
 from tests.conftest import ROOT
+from tests.ranks.conftest import Run
 from tests.ranks.jobs import random_job, write
 
 
@@ -26,12 +29,6 @@ def folder(tmp_path: Path) -> Path:
     documents, _ = random_job(12)
     assert len(documents) >= 3
     return write(documents, tmp_path / "job")
-
-
-def run(*args: object, cache: Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache)}
-    command = [sys.executable, "-m", "analyze", *map(str, args)]
-    return subprocess.run(command, env=env, cwd=cache, capture_output=True, text=True, check=False)
 
 
 def document(job: Job) -> str:
@@ -68,13 +65,27 @@ def test_a_dask_cluster_of_two_workers_gives_the_same_bytes(folder: Path, tmp_pa
     assert done.stdout == document(Job.load(folder, workers=1)), done.stderr[-500:]
 
 
-def test_two_shards_and_a_join_give_what_one_run_gives(folder: Path, tmp_path: Path) -> None:
-    whole = run(folder, "--report", "json", cache=tmp_path)
+def test_a_script_without_a_guard_is_not_run_again_by_its_workers(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys; from analyze import Job\nprint('begun')\nprint(Job.load(sys.argv[1], workers=2).ranks.height)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for command in ([str(script)], ["-"]):
+        done = subprocess.run(
+            [sys.executable, *command, str(folder)], input=script.read_text(), env=env, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert (done.stdout.split(), done.stderr) == (["begun", str(len(list(folder.iterdir())))], "")
+
+
+def test_two_shards_and_a_join_give_what_one_run_gives(folder: Path, tmp_path: Path, run: Run) -> None:
+    whole = run(folder, "--report", "json")
     for part in range(2):
-        done = run(folder, "--shard", f"{part}/2", "--store", tmp_path / "store", cache=tmp_path)
+        done = run(folder, "--shard", f"{part}/2", "--store", tmp_path / "store")
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr.startswith(f"part {part} of 2: ")
-    joined = run("--from-store", tmp_path / "store", "--report", "json", cache=tmp_path)
+    joined = run("--from-store", tmp_path / "store", "--report", "json")
     assert (whole.returncode, joined.returncode) == (0, 0), joined.stderr
     assert json.loads(joined.stdout)["job"] == json.loads(whole.stdout)["job"]
 
@@ -108,7 +119,8 @@ class Pool(LocalPool):
     job = staticmethod(_killed)
 
     def submit(self, one: Candidate, folder: str | None):  # type: ignore[no-untyped-def]
-        return self._pool.submit(self.job, one, folder)
+        with engine.without_main():
+            return self._pool.submit(self.job, one, folder)
 
 
 class SlowPool(Pool):
@@ -116,7 +128,7 @@ class SlowPool(Pool):
 
 
 @pytest.mark.parametrize(
-    ("pool", "limit_s", "said"), [(Pool, 60, "its worker ended before"), (SlowPool, 15, "took more than 15 s")]
+    ("pool", "limit_s", "said"), [(Pool, 60, "its worker ended before"), (SlowPool, 8, "took more than 8 s")]
 )
 def test_a_killed_or_hanging_worker_costs_its_file(pool: type[Pool], limit_s: float, said: str, folder: Path) -> None:
     made = pool(2)
@@ -132,13 +144,13 @@ def test_a_killed_or_hanging_worker_costs_its_file(pool: type[Pool], limit_s: fl
     assert job.stragglers == []  # a rank is missing
 
 
-def test_a_truncated_file_and_one_of_another_job_are_named(folder: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_and_one_of_another_job_are_named(folder: Path, tmp_path: Path, run: Run) -> None:
     text = (folder / "rank1.json").read_text()
     (folder / "rank1.json").write_text(text[: len(text) // 8])
     other = json.loads(text)
     other["distributedInfo"]["world_size"] = 64
     (folder / "other.json").write_text(json.dumps(other))
-    done = run(folder, "--report", "md", cache=tmp_path)
+    done = run(folder, "--report", "md")
     assert done.returncode == 0, done.stderr
     assert "`other.json` | of another job (64 ranks)" in done.stdout
     assert "rank1.json" in done.stdout or "Rank 1: the file is cut" in done.stdout
@@ -155,6 +167,28 @@ def test_a_full_disk_is_named_and_nothing_is_lost(
     job = Job.load(folder, workers=1, store=tmp_path / "store")
     assert job.document() == right
     assert "No space left on device" in render(build_ranks_report(job))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_a_disk_that_fills_up_while_writing_costs_no_rank(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing itself fails, not a double of it; no half files are left, and the next run has what was stored whole."""
+    right = Job.load(folder, workers=1).document()
+    made = tempfile.mkstemp
+
+    def full(**options: Any) -> tuple[int, str]:
+        handle, path = made(**options)
+        os.close(handle)
+        return os.open("/dev/full", os.O_WRONLY), path
+
+    monkeypatch.setattr(tempfile, "mkstemp", full)
+    job = Job.load(folder, workers=1, store=tmp_path / "store")
+    assert (job.document(), job.unstored) == (right, "No space left on device")
+    assert list((tmp_path / "store").iterdir()) == []
+    monkeypatch.undo()
+    again = Job.load(folder, workers=1, store=tmp_path / "store")
+    assert (again.stored, again.unstored, again.document()) == (0, "", right)
 
 
 def test_files_of_an_object_store(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyze.ranks import Job
 from tests.conftest import SHARED
 from tests.oracles.ranks import figures
-from tests.ranks.jobs import random_job, write
+from tests.ranks.jobs import joined, random_job
 
 
 def differences(right: Any, got: Any, path: str = "") -> list[str]:
@@ -34,8 +32,7 @@ def test_random_jobs(seed: int) -> None:
     documents, world = random_job(seed)
     if not documents:
         return
-    with tempfile.TemporaryDirectory() as folder:
-        found = Job.load(write(documents, Path(folder) / "job"), workers=1).document()
+    found = joined(documents).document()
     right = figures(copy.deepcopy(documents), world)
     got = json.loads(json.dumps(found))
     assert differences(right, got) == []

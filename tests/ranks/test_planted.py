@@ -1,4 +1,7 @@
-"""A slow rank and one that is late once are named, in order, and nobody else is blamed: a few jobs drawn anew."""
+"""A slow rank and one that is late once are named, in order, and nobody else is blamed: a few jobs drawn anew.
+
+`python -m tests.ranks.planted --check 20` draws twenty and prints each.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from analyze.ranks import Job
 from analyze.report.ranks import build_ranks_report
+from tests.ranks.jobs import figures_of
 from tests.ranks.planted import planted_job
 
 BYSTANDER = 0.10  # own lateness of anybody else, of that of the planted ranks
-SEEDS = 6  # more by `python -m tests.ranks.planted FOLDER SEED`
+SEEDS = 6
 
 
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(None, marks=pytest.mark.slow)])
 def test_both_are_named_and_nobody_else(seed: int | None, tmp_path: Path) -> None:
     for one in range(2, SEEDS) if seed is None else [seed]:
         planted = planted_job(one, tmp_path / str(one))
-        job = Job.load(tmp_path / str(one), workers=1)
+        job = figures_of(tmp_path / str(one))
         assert job.joined is not None
         assert [late.rank for late in job.stragglers[:2]] == [planted.slow, planted.once], one
         least = min(late.own_ns for late in job.stragglers[:2])

@@ -14,17 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analyze.ranks import Job
-from tests.ranks.jobs import random_job, write
+from tests.ranks.jobs import figures_of, joined, random_job, write
 
 SEEDS = st.integers(0, 10**9)
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def joined(documents: list[dict[str, Any]]) -> Job:
-    with tempfile.TemporaryDirectory() as folder:
-        job = Job.load(write(documents, Path(folder) / "job"), workers=1)
-        job.document()
-        return job
 
 
 def waits(job: Job) -> Any:
@@ -84,6 +77,111 @@ def test_sums(seed: int) -> None:
 
 @FEW
 @given(SEEDS)
+def test_on_one_stream_the_waits_for_others_are_the_exposed_wait(seed: int) -> None:
+    """Waits on two streams at once overlap; where a rank's collectives follow each other, they add up."""
+    documents, _ = random_job(seed)
+    for document in documents:
+        free = 0.0
+        for event in sorted(document["traceEvents"], key=lambda e: e["ts"]):
+            if "Collective name" in event["args"]:
+                event["args"]["Process Group Name"], event["args"]["stream"] = "0", 20
+                begin = max(event["ts"], free)
+                end = max(event["ts"] + event["dur"], begin + 1)
+                event["ts"], event["dur"], free = begin, round(end - begin, 3), end + 1
+    job = joined(documents)
+    for rank, one in job.document()["ranks"].items():
+        row = job.waits.filter(job.waits["rank"] == int(rank))["exposed_wait_ns"].sum()
+        assert row == one["exposed_wait_ns"]
+
+
+def renumbered(documents: list[dict[str, Any]], new: dict[int, int], world: int) -> list[dict[str, Any]]:
+    made = copy.deepcopy(documents)
+    for document in made:
+        info = document["distributedInfo"]
+        info["rank"], info["world_size"] = new[info["rank"]], world
+        for event in document["traceEvents"]:
+            args = event["args"]
+            if "Process Group Ranks" in args:
+                args["Process Group Ranks"] = str(sorted(new[rank] for rank in json.loads(args["Process Group Ranks"])))
+            for name in ("Src Rank", "Dst Rank"):
+                if name in args:
+                    args[name] = new[args[name]]
+    return made
+
+
+BY_RANK = ("wait_ns", "transfer_ns", "exposed_wait_ns", "duration_ns", "start_ns")
+OF_THE_LAST = ("before_ns", "excess_ns")
+AS_THEY_ARE = ("lead_ns", "data_ns", "decided", "end_spread_ns", "early_end_ns", *OF_THE_LAST)
+
+
+def named_anew(found: dict[str, Any], new: dict[int, int]) -> list[Any]:
+    """The collectives with other numbers of ranks, in an order that does not depend on them."""
+    rows = []
+    for one in found["collectives"]:
+        by_rank = {
+            name: sorted((new[int(rank)], ns) for rank, ns in one[name].items()) for name in BY_RANK if name in one
+        }
+        last = new[one["last"]] if one.get("lead_ns") else None  # of equals it is the lowest
+        kind = "pair" if one["kind"] in ("send", "recv") else one["kind"]  # that of the lowest rank
+        same = [(name, one.get(name)) for name in AS_THEY_ARE if last is not None or name not in OF_THE_LAST]
+        rows.append([kind, *by_rank.items(), *same, ("last", last)])
+    return sorted(rows, key=repr)
+
+
+@FEW
+@given(SEEDS)
+def test_renumbering_ranks_in_order_changes_names_only(seed: int) -> None:
+    documents, world = random_job(seed)
+    if not documents:
+        return
+    new = {rank: 2 * rank + 1 for rank in range(world)}
+    right = joined(documents).document()
+    found = joined(renumbered(documents, new, 2 * world)).document()
+    same = {rank: rank for rank in new.values()}
+    assert named_anew(found, same) == named_anew(right, new)
+    for rank, one in right["ranks"].items():
+        other = found["ranks"][str(new[int(rank)])]
+        skipped = ("path", "own_ns")  # with ranks missing, nobody is blamed
+        assert {k: v for k, v in one.items() if k not in skipped} == {k: other[k] for k in one if k not in skipped}
+
+
+@FEW
+@given(SEEDS, st.randoms(use_true_random=False))
+def test_renumbering_ranks_at_random_changes_names_only(seed: int, draw: Any) -> None:
+    """On one clock, with Seq: which rank others are compared with first makes no difference."""
+    documents, world = random_job(seed, one_clock=True)
+    numbers = list(range(world))
+    draw.shuffle(numbers)
+    new = dict(enumerate(numbers))
+    right = joined(documents).document()
+    if set(right["matched_by"].values()) != {"seq"} or any("mismatch" in one for one in right["collectives"]):
+        return
+    found = joined(renumbered(documents, new, world)).document()
+    assert named_anew(found, {rank: rank for rank in numbers}) == named_anew(right, new)
+    own = {new[int(rank)]: one["own_ns"] for rank, one in right["ranks"].items()}
+    assert {int(rank): one["own_ns"] for rank, one in found["ranks"].items()} == own
+
+
+@FEW
+@given(SEEDS, st.randoms(use_true_random=False))
+def test_names_of_files_correlation_ids_and_order_of_rows_change_nothing(seed: int, draw: Any) -> None:
+    documents, _ = random_job(seed)
+    right = joined(documents).document()
+    with tempfile.TemporaryDirectory() as folder:
+        for at, document in enumerate(draw.sample(documents, len(documents))):
+            other = copy.deepcopy(document)
+            for number, event in enumerate(other["traceEvents"]):
+                event["args"]["correlation"] = 9_000 + number
+            (Path(folder) / f"part{at}.json").write_text(json.dumps(other))
+        found = figures_of(Path(folder)).document()
+    for one in (right, found):
+        for rank in one["ranks"].values():
+            del rank["path"]
+    assert found == right
+
+
+@FEW
+@given(SEEDS)
 def test_dropping_a_rank_never_raises_a_wait_of_another(seed: int) -> None:
     documents, _ = random_job(seed)
     if len(documents) < 3:
@@ -128,7 +226,7 @@ def test_frames_have_their_declared_columns(tmp_path: Path) -> None:
     from analyze import schema
     from analyze.ranks.tables import COLLECTIVES, RANKS, ROWS, WAITS
 
-    job = Job.load(write(random_job(12)[0], tmp_path / "job"), workers=1)
+    job = figures_of(write(random_job(12)[0], tmp_path / "job"))
     for frame, columns in (
         (job.collectives, COLLECTIVES), (job.ranks, RANKS), (job.rows, ROWS), (job.waits, WAITS),
     ):  # fmt: skip
@@ -151,5 +249,33 @@ def test_a_rank_is_named_from_one_percent_on(share: float, named: bool, tmp_path
             rows.append(collective("allreduce", "0", [0, 1], begin, start + 1_000_000, Seq=seq))
         info = {"rank": rank, "world_size": 2, "backend": "nccl"}
         documents.append({"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows})
-    job = Job.load(write(documents, tmp_path / "job"), workers=1)
+    job = figures_of(write(documents, tmp_path / "job"))
     assert build_ranks_report(job).verdict.named == ((1,) if named else ())
+
+
+def test_a_saving_is_of_collectives_in_the_time_in_common(tmp_path: Path) -> None:
+    """Three ranks; rank 1 is 200 us late three times, and the recording of rank 2 ends after the first two.
+
+    In common are 2 ms, so being on time saves at most 400 us of these; in all its own lead is 600 us.
+    """
+    from analyze.report.ranks import build_ranks_report
+    from tests.ranks.jobs import collective, kernel
+
+    documents = []
+    for rank in range(3):
+        rows = [kernel("gemm", 0, 1_000, 7)]
+        for seq, start in enumerate((500_000, 1_500_000, 4_500_000)):
+            if rank < 2 or seq < 2:
+                begin = start + (200_000 if rank == 1 else 0)
+                rows.append(collective("allreduce", "0", [0, 1, 2], begin, start + 500_000, Seq=seq))
+        if rank < 2:
+            rows.append(kernel("gemm", 8_999_000, 9_000_000, 7))
+        info = {"rank": rank, "world_size": 3, "backend": "nccl"}
+        documents.append({"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows})
+    job = figures_of(write(documents, tmp_path / "job"))
+    assert job.joined is not None
+    assert job.joined.window_ns == 2_000_000
+    assert (job.stragglers[0].rank, job.stragglers[0].own_ns, job.stragglers[0].own_common_ns) == (1, 600_000, 400_000)
+    report = build_ranks_report(job)
+    assert report.metrics["straggler_own_share"] == 0.2
+    assert "at most 400 µs of the 2.00 ms in common (20.0%)" in " ".join(report.verdict.sentences)

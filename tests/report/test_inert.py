@@ -35,7 +35,7 @@ from tests.snapshot.conftest import write_pickle
 from tests.synthetic.allocator import MIB, Allocator, snapshot
 
 ROOT = Path(__file__).parents[2]
-HTML = re.compile(r'</?(?:details|summary|sub|code)>|<a id="finding-[a-z-]+">|</a>')
+HTML = re.compile(r'</?(?:details|summary|sub|code)>|<a id="finding-[a-z0-9-]+">|</a>')
 LINKS = {rule.link for rule in RULES} | {f"#finding-{rule.id}" for rule in RULES}
 LIVE = re.compile(r"(?<!\w)@\w|://|(?<![\w&])#\d|\w/[\w.-]+#\d|\bGH-\d|\$|\bwww\.|\w@\w")
 GATES = (parse_gate("idle_share > 1%"), parse_gate("step_time > 1s"))

@@ -20,7 +20,7 @@ from analyze.report.to_markdown import render as to_markdown
 from analyze.report.to_terminal import render as to_terminal
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
-from tests.golden import EXTENSIONS, GOLDEN, SAMPLES, golden_report
+from tests.golden import EXTENSIONS, GOLDEN, SAMPLES, SCHEMAS, golden_report
 
 NASTY = "k|`x`<script>alert(1)</script>[a](http://e)\x1b[31m*b*_c_ ![i](j)\u202e$(rm) {{7*7}}"
 
@@ -37,8 +37,9 @@ def test_golden(sample: Report, form: str) -> None:
     assert render(sample, form) == stored
 
 
-def test_golden_schema() -> None:
-    assert json.loads((GOLDEN / "report.schema.json").read_text()) == json.loads(json.dumps(json_schema()))
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_golden_schema(name: str) -> None:
+    assert json.loads((GOLDEN / name).read_text()) == json.loads(json.dumps(SCHEMAS[name]()))
 
 
 def test_json_keeps_its_contract(sample: Report) -> None:

@@ -122,14 +122,14 @@ def _of_snapshot(report: SnapshotReport) -> Parts:
 
 
 def _of_job(report: RanksReport) -> Parts:
-    guard = Guard()
-    scene, note = guard.make_or("lanes", lambda: ranks_scene(report.document), None) or (None, "")
+    guard, document = Guard(), report.job.document()
+    scene, note = guard.make_or("lanes", lambda: ranks_scene(document), None) or (None, "")
     return Parts(
         scene=scene,
         notes=(note,) if note else (),
         lanes=scene is not None,
         gap="wait",
-        heat=guard.make_or("heat map", lambda: heat_map(report.document), None),
+        heat=guard.make_or("heat map", lambda: heat_map(document), None),
     )
 
 

@@ -9,21 +9,31 @@ from analyze.ranks import Job, Joined
 from analyze.ranks.bandwidth import LATENCY_NS
 from analyze.ranks.document import straggler_order
 from analyze.ranks.imbalance import measure_categories, measure_steps
-from analyze.ranks.pipeline import measure_pipeline
+from analyze.ranks.pipeline import Stage, StageStep, measure_pipeline
 from analyze.ranks.traffic import Traffic, measure_traffic
+from analyze.ranks.waits import Owned
 from analyze.units import TRANSFER_UNITS, duration, memory, plural, scaled
 
 _BRIEF_RANKS, _BRIEF_TRAFFIC, _LISTED = 4, 3, 200
 
 
+def exposed(joined: Joined, owned: Owned) -> tuple[int, int, int]:
+    """Exposed wait and transfer of a rank, and what is either; all is where clocks or matches do not fit."""
+    if joined.waits.fits:
+        return owned.wait_ns, owned.transfer_ns, owned.unsplit_ns
+    return 0, 0, owned.wait_ns + owned.transfer_ns + owned.unsplit_ns
+
+
 def whole(joined: Joined) -> Breakdown:
-    """Where the windows of all ranks go."""
+    """Where the windows of all ranks go; with ranks missing a wait can be longer than what is known of it."""
     files = [one.file for one in joined.files]
+    wait, transfer, either = (sum(column) for column in zip(*(exposed(joined, o) for o in joined.owned), strict=True))
+    least, most = ("", "") if joined.whole else (", at least", ", at most")
     parts = (
         Part("Computation", sum(one.computation_ns for one in files), idle=False),
-        Part("Exposed wait", sum(one.wait_ns for one in joined.owned), idle=True),
-        Part("Exposed transfer", sum(one.transfer_ns for one in joined.owned), idle=False),
-        Part("Exposed, wait or transfer", sum(one.unsplit_ns for one in joined.owned), idle=False),
+        Part(f"Exposed wait{least}", wait, idle=True),
+        Part(f"Exposed transfer{most}", transfer, idle=False),
+        Part("Exposed wait or transfer", either, idle=False),
         Part("Exposed copies", sum(one.exposed_copy_ns for one in files), idle=False),
         Part("Idle", sum(one.idle_ns for one in files), idle=True),
     )
@@ -32,40 +42,43 @@ def whole(joined: Joined) -> Breakdown:
 
 def ranks_section(job: Job, joined: Joined) -> Section:
     """What each rank does, and for whom it waits."""
-    cells = job.waits.select("rank", "last", "exposed_wait_ns").reverse()
-    most = {rank: (last, ns) for rank, last, ns in cells.iter_rows()} if joined.whole else {}
-
+    blame = joined.whole and joined.waits.fits
+    largest = job.waits.unique("rank", keep="first", maintain_order=True)  # they are in order of exposed wait
+    cells = largest.select("rank", "last", "exposed_wait_ns").iter_rows()
+    most = {rank: (last, ns) for rank, last, ns in cells} if blame else {}
     at = {rank: place for place, rank in enumerate(joined.ranks)}
     rows = []
-    order = straggler_order(job.standings) if joined.whole else list(job.standings)
+    order = straggler_order(job.standings) if blame else list(job.standings)
     for one in order[:_LISTED]:
         file, owned = joined.files[at[one.rank]].file, joined.owned[at[one.rank]]
         last, ns = most.get(one.rank, (None, 0))
+        wait, transfer, either = exposed(joined, owned)
+        known = joined.waits.fits
         rows.append(
             (
                 str(one.rank),
                 file.computation_ns,
-                owned.wait_ns,
-                owned.transfer_ns,
+                wait if known else None,
+                transfer if known else None,
                 file.idle_ns,
-                one.times_last_decided if joined.whole else None,
-                one.own_ns if joined.whole else None,
+                one.times_last_decided if blame else None,
+                one.own_ns if blame else None,
                 f"{last} ({duration(ns)})" if last is not None and ns else "–",
-                owned.unsplit_ns,
+                either,
                 file.window_ns,
                 int(joined.clocks.offset_ns[at[one.rank]]),
                 file.path,
             )
         )
-    missing = "" if joined.whole else " With ranks missing a wait is at least this, and nobody is blamed."
+    missing = "" if joined.whole else " Ranks are missing: each wait may be longer than shown, and no rank is blamed."
     table = Table(
-        title="rank",
+        title="Ranks",
         columns=_RANK_COLUMNS,
         rows=tuple(rows),
         brief=_BRIEF_RANKS,
-        note="Exposed wait and transfer are without computation; `last` counts collectives in which the rank came last "
-        "by more than the clocks' uncertainty; own lead is by how much in all, without what it had itself waited for "
-        "other ranks." + missing,
+        note="Exposed wait and transfer are times in which nothing computes. Last: collectives in which the rank "
+        "arrives last, by more than the uncertainty of the clocks. Own lead: how much later than the second-last rank "
+        "it arrives in these, without the time that it had itself waited for other ranks." + missing,
         total=len(order),
     )
     return Section("ranks", "Ranks", (table, *_matrix(job)))
@@ -89,9 +102,9 @@ _RANK_COLUMNS = (
 
 def _matrix(job: Job) -> Iterator[Table]:
     rows = job.waits.head(_LISTED).rows()
-    if rows:
+    if rows and job.joined is not None and job.joined.waits.fits:
         yield Table(
-            title="Who waits for whom" if job.joined and job.joined.whole else "Last among the ranks recorded",
+            title="Who waits for whom" if job.joined.whole else "Who arrives last among the recorded ranks",
             columns=(
                 Column("rank", Kind.TEXT),
                 Column("waits for", Kind.TEXT),
@@ -100,7 +113,7 @@ def _matrix(job: Job) -> Iterator[Table]:
                 Column("exposed wait", Kind.TIME),
             ),
             rows=tuple((str(rank), str(last), count, wait, exposed) for rank, last, count, wait, exposed in rows),
-            note="Waits on two streams at once count twice here.",
+            note="A wait on two streams at once counts twice here.",
             total=job.waits.height,
         )
 
@@ -110,8 +123,13 @@ def traffic_section(joined: Joined) -> Section | None:
     found = measure_traffic(joined)
     if not found:
         return None
-    rows = tuple((_named(one), one.count, one.exposed_wait_ns, one.data_p50_ns, _rate(one)) for one in found)
-
+    known = joined.waits.fits
+    rows = tuple(
+        (_named(one), one.count, one.exposed_wait_ns, one.data_p50_ns, _rate(one))
+        if known
+        else (_named(one), one.count, None, None, "–")
+        for one in found
+    )
     table = Table(
         title="Collectives",
         columns=(
@@ -123,35 +141,36 @@ def traffic_section(joined: Joined) -> Section | None:
         ),
         rows=rows,
         brief=_BRIEF_TRAFFIC,
-        note="Waits are added up over ranks. Data time is from the last rank's arrival to the last end; bandwidth is "
-        "of data time only, where all ranks of the group and the size are recorded, and above "
-        f"{duration(LATENCY_NS)}: below it data time measures latency.",
+        note="Waits are added up over ranks. Data time runs from the arrival of the last rank to the last end. "
+        "Bus bandwidth is of the data time alone, where the size and all ranks of the group are recorded and the data "
+        f"time is at least {duration(LATENCY_NS)}: a shorter one measures latency.",
     )
-    return Section("collectives", "Collectives", (table, _kernels(found)))
+    return Section("collectives", "Collectives", (table, _kernels(found)) if known else (table,))
 
 
 def _kernels(found: tuple[Traffic, ...]) -> Table:
-    """The kernels of all ranks, as far as waiting and data can be told apart."""
+    """The kernels of all ranks, as far as they can be split into waiting and data."""
     return Table(
         title="Kernels of all ranks",
         columns=(
             Column("collectives", Kind.TEXT),
             Column("ranks", Kind.COUNT),
             Column("n", Kind.COUNT),
-            Column("told apart", Kind.COUNT),
+            Column("split", Kind.COUNT),
             Column("wait", Kind.TIME),
             Column("wait or transfer", Kind.TIME),
         ),
         rows=tuple((_named(one), one.ranks, one.count, one.split, one.wait_ns, one.unsplit_ns) for one in found),
-        note="Waiting is told from data where nobody can end before the last rank has begun, and two ranks or more "
-        "were recorded.",
+        note="A collective can be split into waiting and data if no rank can leave it before the last one arrives, "
+        "and two or more of its ranks were recorded.",
     )
 
 
 def _named(one: Traffic) -> str:
     size = f" {memory(one.bucket_bytes)}" if one.bucket_bytes is not None else ""
     uneven = f", uneven {one.uneven:.1f}x" if one.uneven else ""
-    return f"{one.kind} {one.dimension}{size}{uneven}"
+    kind = "different kinds" if one.kind == "mismatch" else one.kind
+    return f"{kind} {one.dimension}{size}{uneven}"
 
 
 def _rate(one: Traffic) -> str:
@@ -163,7 +182,7 @@ def _rate(one: Traffic) -> str:
 def trust_section(joined: Joined) -> Section:
     """What the figures stand on."""
     how: dict[str, int] = {}
-    for name in joined.matched.how.values():
+    for name in joined.how.values():
         how[name] = how.get(name, 0) + 1
     matched = ", ".join(f"{plural(count, 'group')} by {_HOW[name]}" for name, count in sorted(how.items()))
     stats = [Stat("Matched", matched or "no collectives"), Stat("Clocks", _clocks(joined))]
@@ -171,21 +190,24 @@ def trust_section(joined: Joined) -> Section:
     if missing:
         listed = sorted(set(range(joined.world or 0)) - set(joined.ranks))
         shown = ", ".join(map(str, listed[:8])) + (", ..." if len(listed) > 8 else "")
-        stats.append(Stat("Missing", f"{plural(missing, 'rank')}: {shown}; waits are at least what is printed"))
+        stats.append(Stat("Missing", f"{plural(missing, 'rank')}: {shown}; each wait may be longer than printed"))
     sources: dict[str, int] = {}
     for one in joined.files:
         sources[one.file.rank_from] = sources.get(one.file.rank_from, 0) + 1
-    ranks = ", ".join(f"{count} from {name}" for name, count in sorted(sources.items()))
-    stats.append(Stat("Ranks", ranks, brief=False))
+    ranks = ", ".join(f"{count} from {_SOURCES.get(name, name)}" for name, count in sorted(sources.items()))
+    stats.append(Stat("Numbers of ranks", ranks, brief=False))
     return Section("trust", "Trust", tuple(stats))
 
 
-_HOW = {"seq": "their numbers (Seq)", "order": "order", "ends": "when they end"}
+_HOW = {"seq": "sequence number (Seq)", "order": "order", "ends": "time of their ends"}
+_SOURCES = {"distributedInfo": "distributedInfo in the file", "file name": "the name of the file"}
 
 
 def _clocks(joined: Joined) -> str:
     clocks = joined.clocks
-    text = f"agree within {duration(clocks.uncertainty_ns)}"
+    if len(joined.files) == 1:
+        return "one rank, nothing to compare"
+    text = f"agree to within {duration(clocks.uncertainty_ns)}"
     parts = []
     ahead: dict[int, list[int]] = {}
     for at in range(len(joined.ranks)):
@@ -201,12 +223,12 @@ def _clocks(joined: Joined) -> str:
             if len(places) == 1
             else f"those of ranks {_spans(joined, places)}"
         )
-        parts.append(f"{named} {verb} {duration(abs(offset))} {side} (read from up to {read} collectives each)")
+        parts.append(f"{named} {verb} {duration(abs(offset))} {side} (found from up to {read} collectives each)")
     if not parts:
-        parts.append("no offsets: one host, or hosts in step")
+        parts.append("no offset between ranks")
     components = int(clocks.component.max(initial=0)) + 1
     if components > 1:
-        parts.append(f"{components} sets of ranks share no collective, and no clock")
+        parts.append(f"the ranks form {components} sets that share no collective, so their clocks cannot be compared")
     return "; ".join((text, *parts))
 
 
@@ -230,7 +252,7 @@ def balance_section(joined: Joined) -> Section | None:
     if categories:
         blocks.append(
             Table(
-                title="Work by kind, over ranks",
+                title="Work by kind",
                 columns=(
                     Column("kind of work", Kind.TEXT),
                     Column("most", Kind.TIME),
@@ -243,14 +265,14 @@ def balance_section(joined: Joined) -> Section | None:
                     (c.category, c.most_ns, c.median_ns, c.spread, str(c.rank), "yes" if c.flagged else "no")
                     for c in categories
                 ),
-                note="Time in which only this kind of work runs. Uneven: at least 5 % above the lower median, and on "
-                "the same rank in more than half of the steps.",
+                note="Time in which only this kind of work runs. Uneven: at least 5% above the lower median, "
+                "and highest on the same rank in more than half of the steps.",
             )
         )
     if steps:
         blocks.append(
             Table(
-                title="Steps, as the hosts ran them",
+                title="Steps on the hosts",
                 columns=(
                     Column("step", Kind.TEXT),
                     Column("shortest", Kind.TIME),
@@ -266,35 +288,44 @@ def balance_section(joined: Joined) -> Section | None:
 
 
 def pipeline_section(joined: Joined) -> Section | None:
-    """Pipeline stages and their bubbles."""
+    """Pipeline stages and their bubbles, all steps together and step by step."""
     stages = measure_pipeline(joined)
     if not stages:
         return None
-    unknown = any(not one.split for one in stages)
-    note = "Bubble: exposed wait for neighbours and idle time, of the window. Ideal: of equal stages, (p-1)/(m+p-1)."
-    if unknown:
-        note += " Sends and receives that do not say their two ranks are not told apart into waiting and data."
-    table = Table(
+    note = "Bubble: exposed wait for neighbours and idle time, of the time of the steps. Ideal bubble: (p-1)/(m+p-1), "
+    note += "with p equal stages and m microbatches per step, counted by the receives of the last stage."
+    if any(one.all_steps.wait_ns is None for one in stages):
+        note += " Sends and receives that do not say their two ranks cannot be split into waiting and data."
+    whole = Table(
         title="Pipeline stages",
-        columns=(
-            Column("stage", Kind.TEXT),
-            Column("rank", Kind.TEXT),
-            Column("computing", Kind.TIME),
-            Column("waits for neighbours", Kind.TIME),
-            Column("idle", Kind.TIME),
-            Column("bubble", Kind.SHARE),
-            Column("ideal", Kind.SHARE),
-        ),
-        rows=tuple(
-            (
-                f"{one.stage} of {one.stages}", str(one.rank), one.busy_ns, one.wait_ns if one.split else None,
-                one.idle_ns, one.bubble_share, one.ideal_share,
-            )
-            for one in stages
-        ),
+        columns=(Column("stage", Kind.TEXT), *_STAGE_COLUMNS, Column("ideal bubble", Kind.SHARE)),
+        rows=tuple((f"{one.stage} of {one.stages}", *_stage(one, one.all_steps), one.ideal_share) for one in stages),
         note=note,
-    )  # fmt: skip
-    return Section("pipeline", "Pipeline", (table,))
+    )
+    steps = Table(
+        title="Pipeline stages step by step",
+        columns=(Column("step", Kind.TEXT), Column("stage", Kind.TEXT), *_STAGE_COLUMNS),
+        rows=tuple(
+            (step.name, f"{one.stage} of {one.stages}", *_stage(one, step)) for one in stages for step in one.steps
+        )[:_LISTED],
+        total=sum(len(one.steps) for one in stages),
+    )
+    return Section("pipeline", "Pipeline", (whole, steps))
+
+
+_STAGE_COLUMNS = (
+    Column("rank", Kind.TEXT),
+    Column("step time", Kind.TIME),
+    Column("computing", Kind.TIME),
+    Column("wait for neighbours", Kind.TIME),
+    Column("idle", Kind.TIME),
+    Column("bubble", Kind.SHARE),
+)
+
+
+def _stage(one: Stage, step: StageStep) -> tuple[str, int, int, int | None, int, float | None]:
+    share = step.bubble_ns / step.length_ns if step.bubble_ns is not None and step.length_ns else None
+    return str(one.rank), step.length_ns, step.busy_ns, step.wait_ns, step.idle_ns, share
 
 
 def files_section(job: Job) -> Section | None:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from analyze.ranks import Joined, Standing
-from analyze.ranks.matching import lower_median
+from analyze.ranks.why import extra_work, idling
 from analyze.units import duration
 
-_MOSTLY = 0.5  # of an excess: less has no single cause
 _IDLE = {
-    "host_data_loading": "inside DataLoader work",
+    "host_data_loading": "while its host waits for the DataLoader",
     "host_sync": "while its host is inside a blocking call",
     "host_op": "while its host dispatches ops",
     "host_other": "while its host runs code outside ops",
     "host_runtime": "while its host is inside CUDA calls that launch nothing",
-    "launch_call": "inside launch calls",
-    "launch_delay": "between a launch and its start",
-    "device_queue": "with work queued that had not started",
+    "launch_call": "while its host is inside launch calls",
+    "launch_delay": "between the launch of work and its start",
+    "device_queue": "while work is queued and does not start",
     "unlinked": "before work whose launch was not recorded",
-    "profiler": "while the profiler works",
+    "profiler": "while the profiler does work of its own",
 }
 _PARTS = {
-    "computation": "it computes {} longer than its peers",
-    "idle": "it idles {} longer than its peers",
-    "copy": "it copies {} longer than its peers",
-    "transfer": "it moves data in other collectives {} longer than its peers",
-    "unsplit": "it is in other collectives {} longer than its peers",
+    "computation": "it computes {} longer than its peers on average",
+    "idle": "it idles {} longer than its peers on average",
+    "copy": "it copies {} longer than its peers on average",
+    "transfer": "it moves data in other collectives {} longer than its peers on average",
+    "unsplit": "it is in other collectives {} longer than its peers on average",
 }
 
 
@@ -36,41 +33,23 @@ def reason(joined: Joined, one: Standing) -> str:
     if not because:
         return ""
     part, ns = max(because.items(), key=lambda item: item[1])
-    clause = _PARTS[part].format(duration(ns))
+    clause = _PARTS[part].format(duration(ns // one.times_last_decided))
     if part == "idle":
-        cause = _most(one.late_idle_ns)
-        return f"{clause}, most of it {_IDLE[cause]}" if cause else clause
-    if part == "computation":
-        category = _most(category_excess(joined, one.rank))
-        return f"{clause}, most of it in {category} kernels" if category else clause
-    return clause
+        return clause + _idle(joined, one.rank)
+    return clause + _work(joined, one.rank) if part == "computation" else clause
 
 
-def _most(amounts: dict[str, int]) -> str:
-    """What at least half of the positive amounts is, empty where nothing is."""
-    positive = {name: ns for name, ns in amounts.items() if ns > 0}
-    name = max(positive, key=lambda key: positive[key], default="")
-    return name if name and positive[name] >= _MOSTLY * sum(positive.values()) else ""
+def _idle(joined: Joined, rank: int) -> str:
+    found = idling(joined, rank)
+    if found is None:
+        return ""
+    place = f", mostly in {found.place}" if found.place else ""
+    return f", most of it {_IDLE[found.cause]}{place}"
 
 
-def category_excess(joined: Joined, rank: int) -> dict[str, int]:
-    """How much more time of each kind of work a rank has than the lower median of the others, over the whole window."""
-    found: dict[str, list[int]] = {}
-    mine: dict[str, int] = {}
-    for one in joined.files:
-        rows = one.frames["category"].filter(one.frames["category"]["step"].is_null())
-        for category, ns in rows.select("category", "exclusive_ns").iter_rows():
-            if category in ("communication", "memcpy", "memset"):
-                continue
-            if one.file.rank == rank:
-                mine[category] = ns
-            else:
-                found.setdefault(category, []).append(ns)
-    others = len(joined.files) - 1
-    if not others:
-        return {}
-    excess = {}
-    for category, ns in mine.items():
-        theirs = found.get(category, [])
-        excess[category] = ns - lower_median(np.array([*theirs, *[0] * (others - len(theirs))]))
-    return excess
+def _work(joined: Joined, rank: int) -> str:
+    found = extra_work(joined, rank)
+    if found is None or found.ns <= 0:
+        return ""
+    op = f", most of that launched by {found.op}" if found.op else ""
+    return f"; over the whole recording, its {found.category} kernels run {duration(found.ns)} longer than theirs{op}"

@@ -31,6 +31,8 @@ def _summary(one: Summary, redaction: Redaction) -> Summary:
     frames["group"] = frames["group"].with_columns(
         pl.Series("name", names, dtype=pl.String), pl.Series("description", known, dtype=pl.String)
     )
+    frames["pause"] = frames["pause"].clear()
+    frames["work"] = frames["work"].with_columns(op=pl.lit(None, pl.String))
     frames["finding"] = frames["finding"].with_columns(title=pl.col("id"), change="analyze explain " + pl.col("id"))
     return Summary(_file(one.file, redaction), frames)
 
@@ -44,4 +46,13 @@ def _dimension(description: str | None) -> str | None:
 
 
 def _file(info: FileInfo, redaction: Redaction) -> FileInfo:
-    return replace(info, path=redaction.file(info.path), device=redaction.device(info.device), notices=())
+    return replace(
+        info,
+        path=redaction.file(info.path),
+        world=info.world if info.world.isdecimal() else redaction.number("world", info.world) if info.world else "",
+        trace_group=redaction.number("recording", info.trace_group) if info.trace_group else "",
+        device=redaction.device(info.device),
+        runtime=redaction.version(info.runtime),
+        nccl=redaction.version(info.nccl),
+        notices=(),
+    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analyze.ranks import Job, Joined, Standing
-from analyze.report.ranks.reasons import reason
 from analyze.units import duration, percent, plural
 
 NAMED_SHARE = 0.01  # of the common window: less own lateness names nobody
+_MOSTLY = 0.5
 NAMED_TIMES = 2  # a rank that was last once may have had bad luck
-_NAMED = 3
+EXPLAINED = 3  # late ranks in the verdict, and with a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +28,33 @@ class RanksVerdict:
     id: str
     headline: str
     sentences: tuple[str, ...]
-    named: tuple[int, ...] = ()
+    named: tuple[int, ...]
 
 
-def judge_job(job: Job) -> RanksVerdict:
-    """The verdict on a job."""
+def judge_job(job: Job, named: list[Standing], reasons: Mapping[int, str]) -> RanksVerdict:
+    """The verdict on a job.
+
+    Args:
+        job: the job.
+        named: its `named_ranks`.
+        reasons: by rank why the first of them are late, see `reasons.reason`.
+    """
     joined = job.joined
     if joined is None:
         count = sum(one.reason == "no device activity" for one in job.left_out)
-        what = f"{plural(count, 'file has', 'files have')} no device activity: host collectives are not measured."
-        first = what if count else "No file could be used; the reasons are listed below."
-        return RanksVerdict("no-gpu-activity", "No GPU activity", (first,))
+        what = f"{plural(count, 'file holds', 'files hold')} no device activity, and host collectives are not measured."
+        first = what if count else "No file could be used. The reasons are listed below."
+        return RanksVerdict("no-gpu-activity", "No GPU activity", (first,), ())
     doubt = _doubt(joined)
     if doubt:
-        return RanksVerdict("not-judged", "Not judged", tuple(doubt))
-    named = named_ranks(job)
+        return RanksVerdict("not-judged", "Not judged", tuple(doubt), ())
     if not named:
-        return RanksVerdict("no-straggler", "No straggler", tuple(_nobody(job, joined)))
-    sentences = [line for at, one in enumerate(named[:_NAMED]) for line in _late(joined, one, first=at == 0)]
+        return RanksVerdict("no-straggler", "No straggler", tuple(_nobody(job, joined)), ())
+    sentences = [
+        line
+        for at, one in enumerate(named[:EXPLAINED])
+        for line in _late(joined, one, reasons.get(one.rank, ""), first=at == 0)
+    ]
     return RanksVerdict("straggler", "Straggler", tuple(sentences), tuple(one.rank for one in named))
 
 
@@ -55,31 +64,34 @@ def named_ranks(job: Job) -> list[Standing]:
     if joined is None or not joined.whole or _doubt(joined):
         return []
     least = NAMED_SHARE * joined.window_ns
-    return [one for one in job.stragglers if one.own_ns >= least and one.times_last_decided >= NAMED_TIMES]
+    return [one for one in job.stragglers if one.own_common_ns >= least and one.times_last_decided >= NAMED_TIMES]
 
 
 def _doubt(joined: Joined) -> list[str]:
     """Why nobody may be blamed; empty where somebody may."""
     if len(joined.files) == 1:
-        return ["One rank was recorded: waiting cannot be told from transfer."]
+        return ["Only one rank was recorded, so its waiting cannot be separated from transfer."]
     if not joined.window_ns:
-        return ["The recordings have no time in common, so no waits are reported; the table per rank still holds."]
+        return ["The recordings have no time in common, so no waits are reported. Other figures of each rank hold."]
     if not joined.waits.fits:
-        return ["Clocks or matches do not fit: collectives end before their last rank arrives. No wait is reported."]
+        return [
+            "Too many collectives seem to end before their last rank arrives: clocks or matches are wrong. So no waits "
+            "are reported, and no rank is blamed."
+        ]
     if not joined.waits.split.any():
-        return ["No collective could be matched across ranks in a way that tells waiting from transfer."]
+        return ["No collective could be matched across ranks and split into waiting and transfer."]
     if joined.whole:
         return []
     exposed = sum(owned.wait_ns for owned in joined.owned)
     share = exposed / sum(one.file.window_ns for one in joined.files)
     if joined.ranks_missing is None:
-        there = f"{len(joined.files)} ranks were recorded, of how many is not known"
+        there = f"{len(joined.files)} ranks were recorded, and the files do not say of how many"
     else:
-        there = f"{len(joined.files)} of {joined.world} ranks were recorded"
+        there = f"Only {len(joined.files)} of {joined.world} ranks were recorded"
     return [
-        f"{there}. These wait at least {duration(exposed)} without computation, added up over ranks: "
+        f"{there}. Added up, these spend at least {duration(exposed)} waiting while nothing computes, "
         f"{percent(share)} of their windows.",
-        "Who makes them wait cannot be said: a rank that was not recorded may have come later than all of these.",
+        "The records cannot show which rank they wait for: one that was not recorded may have arrived even later.",
     ]
 
 
@@ -87,25 +99,29 @@ def _nobody(job: Job, joined: Joined) -> Iterator[str]:
     latest = job.stragglers[0]
     exposed = sum(owned.wait_ns for owned in joined.owned)
     share = exposed / sum(one.file.window_ns for one in joined.files)
-    yield f"No rank is late often and long enough to be named; exposed wait is {percent(share)} of all ranks' windows."
-    if latest.own_ns:
-        bound = percent(latest.own_ns / joined.window_ns)
+    yield "No rank is late often enough, and by enough, to be named."
+    yield f"Exposed wait is {percent(share)} of all ranks' windows."
+    if latest.own_common_ns:
+        bound = percent(latest.own_common_ns / joined.window_ns)
         yield (
-            f"The latest is rank {latest.rank}: it comes last in {latest.times_last_decided} collectives, and being on "
-            f"time would save at most {duration(latest.own_ns)} ({bound}) of the time in common."
+            f"The latest is rank {latest.rank}. It arrives last in {plural(latest.times_last_decided, 'collective')}; "
+            f"arriving on time, it would save at most {duration(latest.own_common_ns)}, {bound} of the time in common."
         )
 
 
-def _late(joined: Joined, one: Standing, *, first: bool) -> Iterator[str]:
+def _late(joined: Joined, one: Standing, why: str, *, first: bool) -> Iterator[str]:
     total = int(joined.waits.split.sum())
-    why = reason(joined, one)
-    before = f"; before them {why}" if why else ""
-    yield f"Rank {one.rank} comes last in {one.times_last_decided:,} of {total:,} collectives{before}."
+    before = f"; before these {why}" if why else ""
+    yield f"Rank {one.rank} arrives last in {one.times_last_decided:,} of {total:,} collectives{before}."
     if first:
         exposed = sum(owned.wait_ns for at, owned in enumerate(joined.owned) if joined.ranks[at] != one.rank)
         caused = one.caused_exposed_wait_ns
         of_all = f" of their {duration(exposed)} of exposed wait" if caused <= exposed else ""
-        yield f"Where it is last, the others wait {duration(caused)}{of_all} for it, added up over ranks."
-    share = percent(one.own_ns / joined.window_ns)
+        yield f"Added up over the other ranks, they wait {duration(caused)}{of_all} for it."
+    share = percent(one.own_common_ns / joined.window_ns)
     common = duration(joined.window_ns)
-    yield f"On time, it would save at most {duration(one.own_ns)} of the {common} in common ({share})."
+    yield f"Arriving on time, it would save at most {duration(one.own_common_ns)} of the {common} in common ({share})."
+    mine = joined.waits.decided & (joined.waits.last == one.rank)
+    between_stages = int(joined.lateness.own_ns[mine & joined.entries.pair].sum())
+    if between_stages >= _MOSTLY * one.own_ns:
+        yield "Most of that is between stages of a pipeline, where part of the waiting belongs to the schedule."

@@ -72,6 +72,8 @@ def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
     """What happens to each column of text, by table and column. Columns of the same kind share their pseudonyms."""
     r = redaction
     return {
+        **_of_collectives("activities", r),
+        **_of_collectives("collective_ops", r),
         ("ops", "name"): r.kept,
         ("ops", "input_dims"): r.shape,
         ("ops", "input_types"): r.types,
@@ -82,11 +84,6 @@ def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
         ("activities", "process"): r.process,
         ("activities", "grid"): r.shape,
         ("activities", "block"): r.shape,
-        ("activities", "collective"): lambda name: r.word(name, _COLLECTIVES, "collective"),
-        ("activities", "element_type"): lambda name: name if name.lower() in ELEMENT_BYTES else "",
-        ("activities", "group"): lambda name: r.number("group", name),
-        ("activities", "group_description"): lambda text: r.word(text, _GROUPS, "group"),
-        ("activities", "group_ranks"): lambda text: text if _RANKS.fullmatch(text) else "",
         ("ranges", "name"): r.range,
         ("frames", "name"): r.frame,
         ("overhead", "name"): lambda name: r.word(name, _OVERHEAD, "overhead"),
@@ -94,6 +91,17 @@ def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
         ("threads", "pid"): lambda pid: r.number("process", pid),
         ("threads", "tid"): lambda tid: r.number("thread", tid),
         ("threads", "process"): r.process,
+    }
+
+
+def _of_collectives(table: str, r: Redaction) -> dict[tuple[str, str], _Text]:
+    """What a process group says of a collective, on kernels and on ops."""
+    return {
+        (table, "collective"): lambda name: r.word(name, _COLLECTIVES, "collective"),
+        (table, "element_type"): lambda name: name if name.lower() in ELEMENT_BYTES else "",
+        (table, "group"): lambda name: r.number("group", name),
+        (table, "group_description"): lambda text: r.word(text, _GROUPS, "group"),
+        (table, "group_ranks"): lambda text: text if _RANKS.fullmatch(text) else "",
     }
 
 
