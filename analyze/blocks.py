@@ -219,6 +219,7 @@ class Page:
         next_steps: commands that go on from here.
         footer: versions, definitions and the file's hash, in one line.
         gates: one line per gate with its mark; they come last, and nothing is left out of them.
+        full: a terminal shows all of it rather than one screen.
         findings: ids of the findings, None where none are looked for: snapshots and comparisons.
     """
 
@@ -236,3 +237,4 @@ class Page:
     footer: str
     gates: tuple[str, ...] = ()
     findings: tuple[str, ...] | None = None
+    full: bool = False

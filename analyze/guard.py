@@ -13,6 +13,7 @@ from analyze.notices import NotMeasured
 
 INTERNAL = "internal error, please report"
 LOG = logging.getLogger("gpuledger")  # tracebacks: silent unless --debug listens
+STAGES = logging.getLogger("gpuledger-stages")  # what is being made: silent unless a terminal shows progress
 _HOW = "run again with --debug and report the traceback"
 _Made = TypeVar("_Made")
 _Other = TypeVar("_Other")
@@ -61,6 +62,7 @@ class Guard:
             GpuledgerError: the input or the options cannot be used; that is not a failure of a part.
             MemoryError: the next part would not fare better.
         """
+        STAGES.debug("%s", name)
         try:
             return how()
         except (GpuledgerError, MemoryError):

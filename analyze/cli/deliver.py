@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -43,6 +44,7 @@ class Delivery:
     quiet: bool = False
     open_page: bool = False
     page_file: str = ""
+    full: bool = False
 
     def aimed(self, inputs: Sequence[str]) -> Delivery:
         """With a file for a page that was asked for without one: the input's own name, in the working folder.
@@ -60,6 +62,12 @@ class Delivery:
         if self.open_page and not page:
             raise OutputError("--open opens an HTML page, and none is written.", "Add -o FILE.html, or --report html.")
         return replace(self, page_file=page) if self.open_page else self
+
+    @property
+    def one_screen_only(self) -> bool:
+        """Nothing is made but the report on one screen, or less."""
+        form = self.report_format or ("terminal" if is_terminal() else "md")
+        return not (self.outputs or self.summary_github or self.full) and (self.quiet or form == "terminal")
 
     def redaction(self) -> Redaction | None:
         """What is taken out of the inputs, one for all of them; None where they may be shown as they are."""
@@ -84,6 +92,13 @@ class Delivery:
 
         if self.quiet and self.report_format:
             raise OutputError("--quiet prints no report on standard output.", "Pass --quiet or --report.")
+        if self.full and self.quiet:
+            raise OutputError("--quiet prints no report on standard output.", "Pass --quiet or --full.")
+        if self.full and self.report_format in ("md", "json"):
+            raise OutputError(
+                f"--report {self.report_format} is full already: --full is for the terminal's.",
+                "Leave out one of them.",
+            )
         for output in self.outputs:
             format_of(output)
         outputs = [*self.outputs, *([] if junit is None else [junit])]
@@ -102,6 +117,10 @@ class Delivery:
             from analyze.report.redact import redacted
 
             report = redacted(report)
+        if self.full:
+            from analyze.report.lists import in_full
+
+            report = in_full(report)
         for output in self.outputs:
             write(report, output, force=self.force)
             if output == self.page_file and not self.open_page:
@@ -119,7 +138,7 @@ class Delivery:
             text = brief(report)
             put(to_ascii(text) if self.ascii_only else text, to_ascii)
         elif self.report_format or not self.outputs:
-            self._print(report, self.report_format or ("terminal" if is_terminal() else "md"))
+            self._print(report, self.report_format or ("terminal" if self.full or is_terminal() else "md"))
         if self.outputs or self.report_format == "json":
             for line in report.page.gates:
                 say(line)
@@ -194,7 +213,7 @@ def _append_summary(page: Page) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[int, int], None] | None]:
-    """Bytes read so far, on a terminal's stderr, for work of over half a second; erased at the end."""
+    """Bytes read, then what is measured, on a terminal's stderr, for work of over half a second; erased at the end."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -208,9 +227,23 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
             of = f" of {whole / 1e6:,.0f}" if whole else ""
             _draw(f"\r\x1b[Kread {done / 1e6:,.0f}{of} MB")
 
+    def measure(record: logging.LogRecord) -> bool:
+        nonlocal shown
+        now = time.monotonic()
+        if now - begun > PROGRESS_AFTER_S:
+            shown = now
+            _draw(f"\r\x1b[Kmeasuring {printable(record.getMessage())}, {now - begun:,.0f} s")
+        return False  # it goes nowhere else
+
+    from analyze.guard import STAGES
+
+    STAGES.addFilter(measure)
+    STAGES.setLevel(logging.DEBUG)
     try:
         yield on_progress
     finally:
+        STAGES.removeFilter(measure)
+        STAGES.setLevel(logging.NOTSET)
         if shown:
             _draw("\r\x1b[K")
 

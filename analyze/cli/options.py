@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from analyze.cli import completion
 from analyze.errors import SelectionError
 from analyze.report.formats import NAMES, SUFFIXES
 
@@ -120,6 +121,9 @@ def _output_options() -> tuple[Callable[[Any], Any], ...]:
             help=f"Write to FILE, in the format of its suffix: {', '.join(SUFFIXES)}. Repeats.",
         ),
         click.option("--open", "open_page", is_flag=True, help="Show the HTML page in the browser."),
+        click.option(
+            "--full", is_flag=True, help="Everything that Markdown holds, laid out for a terminal or a pager: | less."
+        ),
         click.option("--force", is_flag=True, help="Replace files that this program did not make."),
         click.option(
             "--color",
@@ -143,7 +147,7 @@ def _output_options() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(1, 1000),
             default=10,
             show_default=True,
-            help="How many gaps, kernels and differences to list.",
+            help="How many gaps, kernels, ops and differences to list.",
         ),
         click.option("--summary-github", is_flag=True, help="Append the Markdown to $GITHUB_STEP_SUMMARY when set."),
     )
@@ -152,7 +156,13 @@ def _output_options() -> tuple[Callable[[Any], Any], ...]:
 def selection_options(command: _Command) -> _Command:
     """What is accounted for."""
     for decorate in (
-        click.option("--range", "range_name", metavar="NAME", help="Account for the user range NAME only."),
+        click.option(
+            "--range",
+            "range_name",
+            metavar="NAME",
+            shell_complete=completion.ranges,
+            help="Account for the user range NAME only.",
+        ),
         click.option(
             "--steps",
             type=StepsType(),
@@ -193,6 +203,7 @@ def gate_options(command: _Command) -> _Command:
             multiple=True,
             type=GateType(),
             envvar="ANALYZE_FAIL_IF",
+            shell_complete=completion.gates,
             help="Exit with 1 if EXPR holds: 'idle_share > 10%', 'finding:high', with a baseline 'step_time +5%'. "
             "'kernel:NAME sum > 5 ms', 'category:gemm share < 40%'. Repeats.",
         ),
@@ -209,6 +220,7 @@ def limit_option(command: _Command) -> _Command:
         multiple=True,
         type=LimitType(),
         envvar="ANALYZE_LIMIT",
+        shell_complete=completion.rules,
         help="Report RULE only if it would save at least SHARE: sync-stall=2%. `analyze rules` lists the limits. "
         "Repeats.",
     )(command)

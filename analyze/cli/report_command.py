@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,12 +19,14 @@ from analyze.cli.options import (
     limit_option,
     output_options,
     selection_options,
+    was_given,
 )
 from analyze.cli.ranks_command import RanksOptions, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
 from analyze.errors import GateError, SelectionError
 from analyze.settings import OP_SORTS
 
 if TYPE_CHECKING:
+    from analyze.blocks import Page
     from analyze.compare.gates import Gate
     from analyze.report.redact import Redaction
     from analyze.report.report import Document
@@ -95,6 +98,7 @@ def report_command(
     from analyze.cli.choices import Measuring, Reading
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
+    from analyze.report.lists import at_most
 
     measuring = Measuring(steps, range_name, definitions, dict(limits), OpsView(sort or "", group_by_shape))
     with progress() as on_progress:
@@ -102,6 +106,10 @@ def report_command(
         redaction = delivery.redaction()
         before = load_comparable(baseline, measuring, reading, redaction) if baseline is not None else None
         report = load_report(trace, measuring, reading, redaction)
+    if was_given("top"):
+        report = replace(report, page=at_most(report.page, top))
+    if delivery.one_screen_only:
+        _check_lists(report.page)
     judged = judged_report(report, before, gates, top=top)
     if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit
@@ -109,6 +117,25 @@ def report_command(
         write_junit(judged, junit, force=delivery.force)
     delivery.deliver(judged)
     return int(judged.failed)
+
+
+def _check_lists(page: Page) -> None:
+    """Refuse options of lists where one screen shows no such list.
+
+    Raises:
+        SelectionError: one of them was given, and would change nothing.
+    """
+    from analyze.report.lists import OPS, lists_on_screen
+
+    shown = lists_on_screen(page)
+    wanted = {"sort": ("--sort", "ops", OPS in shown), "group_by_shape": ("--group-by-shape", "ops", OPS in shown)}
+    wanted["top"] = ("--top", "gaps, kernels or ops", bool(shown))
+    for name, (option, what, there) in wanted.items():
+        if was_given(name) and not there:
+            raise SelectionError(
+                f"The report on one screen has no list of {what}: {option} would change nothing.",
+                "Add --full, --report md or -o FILE.",
+            )
 
 
 def _one_of(paths: list[str], options: RanksOptions) -> str | None:

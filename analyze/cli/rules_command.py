@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from analyze.cli import completion
 from analyze.cli.options import CONTEXT, EPILOG, common_options, limit_option
 from analyze.cli.streams import put, terminal_width
 
@@ -21,7 +22,7 @@ def rules_command(limits: tuple[tuple[str, float], ...], debug: bool) -> None:  
 
 
 @click.command("explain", short_help="Explain a rule or a word of the report.", epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("words", metavar="[WORD]", nargs=-1)
+@click.argument("words", metavar="[WORD]", nargs=-1, shell_complete=completion.words)
 @limit_option
 @common_options
 def explain_command(words: tuple[str, ...], limits: tuple[tuple[str, float], ...], debug: bool) -> None:  # noqa: ARG001, FBT001

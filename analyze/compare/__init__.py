@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from analyze.lazy import lazy_names
 
@@ -35,3 +37,16 @@ _LATE = {  # a report on one trace compares nothing
     "comparable_of": "analyze.compare.comparable",
 }
 __getattr__ = lazy_names(__name__, _LATE)
+
+
+class _Package(ModuleType):
+    """`from analyze import compare` finds this package where it finds the function: both can be called."""
+
+    def __call__(self, *args: Any, **options: Any) -> Comparison:
+        """Compare two reports, as `compare.compare` does."""
+        from analyze.compare.pair import compare
+
+        return compare(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -11,12 +11,13 @@ from analyze.compare.comparable import Comparable, comparable_of
 from analyze.compare.gates import Gate, GateResult, judge_gate
 from analyze.compare.lineup import Lineup
 from analyze.compare.pair import Comparison, compare, with_comparison
+from analyze.report.notebook import Shown
 from analyze.report.plain import plain
 from analyze.report.report import Report
 
 
-@dataclass(frozen=True)
-class JudgedReport:
+@dataclass(frozen=True, repr=False)
+class JudgedReport(Shown):
     """A report on a trace, compared with a baseline and judged by gates.
 
     Attributes:
@@ -77,8 +78,8 @@ def judged_report(report: Report, before: Comparable | None, gates: tuple[Gate, 
     return JudgedReport(report, comparison, results, replace(page, gates=tuple(result.line for result in results)))
 
 
-@dataclass(frozen=True)
-class JudgedComparison:
+@dataclass(frozen=True, repr=False)
+class JudgedComparison(Shown):
     """A comparison with its gates judged: each run against the first.
 
     Attributes:

@@ -20,6 +20,7 @@ from analyze.compare.wording import ratio_text, side_by_side
 from analyze.errors import NotComparableError
 from analyze.notices import Notice
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.notebook import Shown
 from analyze.report.plain import frame, plain
 from analyze.units import duration, plural
 
@@ -54,8 +55,8 @@ class Row:
     verdicts: tuple[Verdict, ...]
 
 
-@dataclass(frozen=True)
-class Lineup:
+@dataclass(frozen=True, repr=False)
+class Lineup(Shown):
     """Several reports side by side, independent of any format.
 
     Attributes:

@@ -16,6 +16,7 @@ from analyze.compare.tables import basis, sections
 from analyze.compare.wording import change_text, side_by_side
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.kernel_names import with_short_names
+from analyze.report.notebook import Shown
 from analyze.report.plain import frame, plain
 from analyze.report.report import Report
 from analyze.report.text import shorten
@@ -36,8 +37,8 @@ _BESIDE = ("compare-latency", "compare-time", "compare-shares")
 SAME = "No figure differs."
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Two reports compared, independent of any format.
 
     Attributes:

@@ -9,6 +9,7 @@ from typing import Any
 from analyze.blocks import Block, Column, Kind, Page, Section, Table
 from analyze.notices import Notice
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.notebook import Shown
 from analyze.report.plain import frame, plain
 from analyze.report.snapshot import SnapshotInfo, exact, snapshot_info
 from analyze.report.snapshot_sections import DEFINITIONS
@@ -20,8 +21,8 @@ _LISTED = 50
 _NAMED = 3
 
 
-@dataclass(frozen=True)
-class SnapshotComparison:
+@dataclass(frozen=True, repr=False)
+class SnapshotComparison(Shown):
     """Two memory snapshots compared, independent of any format.
 
     Attributes:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
+
+import polars as pl
 
 from analyze.blocks import Page
 from analyze.findings import Diagnosis, Verdict
+from analyze.findings.finding import Finding
 from analyze.guard import present
 from analyze.metrics import QUESTIONS, Measures
+from analyze.report.notebook import Shown
 from analyze.report.plain import frame, plain
 from analyze.settings import Definitions
 from analyze.trace import Recorded
@@ -81,8 +85,8 @@ class Metric:
     of: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """One report on a trace, independent of any format.
 
     Attributes:
@@ -104,6 +108,34 @@ class Report:
     metrics: dict[str, Metric]
     page: Page
     definitions: Definitions
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What to do, most saving first."""
+        return self.diagnosis.findings
+
+    @property
+    def ledger(self) -> pl.DataFrame:
+        """Owners of the window's time: `owner`, `ns`, `share` of the window, `idle`; empty without a device."""
+        whole = self.page.whole
+        total = whole.total_ns if whole else 0
+        rows = (
+            [(part.label, part.ns, part.ns / total if total else 0.0, part.idle) for part in whole.parts]
+            if whole
+            else []
+        )
+        schema = {"owner": pl.String, "ns": pl.Int64, "share": pl.Float64, "idle": pl.Boolean}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    @property
+    def kernels(self) -> pl.DataFrame:
+        """Activities by name, most time first; times in ns."""
+        return pl.DataFrame([asdict(kernel) for kernel in self.measures.kernels])
+
+    @property
+    def ops(self) -> pl.DataFrame:
+        """Ops, ranges and API calls by name, as `key_averages()` has them; times in ns."""
+        return pl.DataFrame([asdict(op) for op in self.measures.ops.ops], infer_schema_length=None)
 
     def as_json(self) -> dict[str, Any]:
         """The report by the keys of its contract, `tests/golden/report.schema.json`.

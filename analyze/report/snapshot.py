@@ -10,6 +10,7 @@ from analyze.blocks import Page, Section
 from analyze.notices import Notice, NotMeasured
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
 from analyze.report.commands import quoted_path
+from analyze.report.notebook import Shown
 from analyze.report.plain import contract, frame, plain
 from analyze.report.snapshot_json import plain_device
 from analyze.report.snapshot_sections import DEFINITIONS, device_sections, listed
@@ -50,8 +51,8 @@ class SnapshotInfo:
     settings: dict[str, float | int | str | bool]
 
 
-@dataclass(frozen=True)
-class SnapshotReport:
+@dataclass(frozen=True, repr=False)
+class SnapshotReport(Shown):
     """One report on a memory snapshot, independent of any format.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console, OverflowMethod
@@ -87,6 +88,9 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
     if page.whole is not None:
         yield Text()
         yield from _breakdown(page.whole, width)
+    if page.full:
+        yield from _everything(page, width)
+        return
     stats: list[Stat] = []
     for section in page.sections:
         stats += [block for block in section.blocks if isinstance(block, Stat) and block.brief]
@@ -103,6 +107,53 @@ def _lines(page: Page, width: int) -> Iterator[Text]:
     yield from _closing(page, width)
 
 
+def _everything(page: Page, width: int) -> Iterator[Text]:
+    """Section by section under headings, with every row: to be read in a pager."""
+    for section in page.sections:
+        yield Text()
+        yield Text(f" {section.title.upper()}", "bold underline")
+        for block in section.blocks:
+            if not isinstance(block, Stat):
+                yield Text()
+            if isinstance(block, Advice):
+                yield from _whole_advice(block, width)
+            elif not isinstance(block, Table):
+                yield from _block(block, width)
+            elif block.rows:
+                yield from _whole_table(block, width)
+    yield Text()
+    yield from _closing(page, width)
+    for i, missing in enumerate(page.not_measured):
+        text = f"{missing.id}: {missing.reason}; to get it, {missing.how_to_get_it}"
+        yield from _labelled("Missing" if i == 0 else "", text, width)
+    yield from _wrapped(page.footer, width, " ")
+
+
+def _whole_table(table: Table, width: int) -> Iterator[Text]:
+    yield from _table(replace(table, brief=len(table.rows)), width)
+    if table.note:
+        yield from _wrapped(table.note, width, " ")
+
+
+def _whole_advice(advice: Advice, width: int) -> Iterator[Text]:
+    """Every suggestion with its reasons and its evidence, then the checks."""
+    yield from _advice(advice, width, most=len(advice.suggestions))
+    for item in advice.suggestions:
+        yield Text()
+        yield from _wrapped(f"{item.id}: {item.title}", width, " ", Text(" ", "bold"))
+        for heading, text in (*item.paragraphs, ("Change", item.change), ("More", item.link)):
+            yield from _wrapped(text, width, "   ", Text.assemble(("   " + heading + ": ", "bold")))
+        for table in item.evidence:
+            yield Text()
+            yield from _whole_table(table, width)
+    for what, checks in (("passed", advice.passed), ("not measured", advice.unmeasured)):
+        if checks:
+            yield Text()
+            yield Text(f" Checks {what}", "bold")
+        for name, reason in checks:
+            yield from _wrapped(f"{name}: {reason}", width, "   ")
+
+
 def _figures(stats: Sequence[Stat], width: int) -> Iterator[Text]:
     """Lines of figures under an empty one."""
     if stats:
@@ -114,7 +165,7 @@ def _figures(stats: Sequence[Stat], width: int) -> Iterator[Text]:
 def _closing(page: Page, width: int) -> Iterator[Text]:
     for i, notice in enumerate(page.notices):
         yield from _labelled("Notes" if i == 0 else "", notice.text, width)
-    for i, command in enumerate(page.next_steps[:_COMMANDS]):
+    for i, command in enumerate(page.next_steps[: None if page.full else _COMMANDS]):
         yield from _command("Next" if i == 0 else "", command, width)
     for i, gate in enumerate(page.gates):
         yield from _labelled("Gates" if i == 0 else "", gate, width)
@@ -136,9 +187,9 @@ def _block(block: Block, width: int) -> Iterator[Text]:
             assert_never(block)
 
 
-def _advice(advice: Advice, width: int) -> Iterator[Text]:
+def _advice(advice: Advice, width: int, *, most: int = _ADVISED) -> Iterator[Text]:
     """The first suggestions, each with its change on a second line."""
-    shown = advice.suggestions[:_ADVISED]
+    shown = advice.suggestions[:most]
     if not shown:
         yield from _labelled("Checks", f"{_counted(advice)}; nothing found above a limit", width)
         return

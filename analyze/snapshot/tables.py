@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analyze.errors import SnapshotError
+from analyze.inert import code_span, html, printable
 from analyze.snapshot.read import Loaded, read
 from analyze.snapshot.stacks import Stacks, cleaned
 from analyze.snapshot.values import (
@@ -31,6 +32,7 @@ from analyze.snapshot.values import (
     texts,
 )
 from analyze.trace.collection import collection_paused
+from analyze.units import memory, plural
 
 _KEYS = ("segments", "device_traces", "allocator_settings", "external_annotations", "host_segments", "host_traces")
 DEFAULT_POOL = (0, 0)
@@ -133,7 +135,7 @@ class Annotation:
     time_us: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Snapshot:
     """One memory snapshot.
 
@@ -160,6 +162,20 @@ class Snapshot:
     pinned_segments: tuple[Segment, ...]
     pinned_trace: Events | None
     has_segments: bool
+
+    def __repr__(self) -> str:
+        """What it holds, on one line."""
+        events = sum(len(trace) for trace in self.traces)
+        size = memory(sum(segment.total_bytes for segment in self.segments))
+        held = f"{plural(len(self.segments), 'segment')} of {size}, {plural(events, 'event')}"
+        return f"Snapshot({self.loaded.name}, {held})"
+
+    def _repr_markdown_(self) -> str:
+        return f"{code_span(printable(repr(self)))}\n\n`build_snapshot_report(snapshot)` says what filled the memory."
+
+    def _repr_html_(self) -> str:
+        shown = html(printable(repr(self)))
+        return f"<code>{shown}</code><br><code>build_snapshot_report(snapshot)</code> says what filled the memory."
 
     @classmethod
     def load(cls, path: str | Path) -> Snapshot:

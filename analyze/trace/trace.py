@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from analyze.inert import code_span, html, printable
 from analyze.notices import Notice
 from analyze.trace.link import collect_launches, link_activities
 from analyze.trace.metadata import Metadata
@@ -57,6 +58,13 @@ class Trace:
         steps = self.steps.height or 1
         plural = "step" if steps == 1 else "steps"
         return f"Trace({', '.join(devices)}, {steps} {plural}, {duration(window)}, {timed.height:,} activities)"
+
+    def _repr_markdown_(self) -> str:
+        return f"{code_span(printable(repr(self)))}\n\n`build_report(trace)` says where its time went."
+
+    def _repr_html_(self) -> str:
+        shown = html(printable(repr(self)))
+        return f"<code>{shown}</code><br><code>build_report(trace)</code> says where its time went."
 
     @property
     def name(self) -> str:

@@ -16,6 +16,7 @@ from analyze.ranks.kinds import KINDS
 from analyze.ranks.merged import MergedFinding, merge_findings, other_rules
 from analyze.ranks.traffic import measure_traffic
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
+from analyze.report.notebook import Shown
 from analyze.report.plain import frame, plain
 from analyze.report.ranks import blocks
 from analyze.report.ranks.reasons import reason
@@ -30,8 +31,8 @@ _COUNTED = ("device", "runtime", "nccl")
 _WHAT = {"device": "GPUs", "runtime": "CUDA or ROCm versions", "nccl": "NCCL versions"}
 
 
-@dataclass(frozen=True)
-class RanksReport:
+@dataclass(frozen=True, repr=False)
+class RanksReport(Shown):
     """One report on a job, independent of any format.
 
     Attributes:
