@@ -141,11 +141,11 @@ def measure_blocking(
 def section(stalls: BlockingCalls) -> Section:
     """Blocking calls: how long the host waited, and what of it cost the device."""
     exposed = sum(call.exposed_sync_ns for call in stalls.by_trigger)
-    text = "no blocking call"
+    text = "no call waited for the GPU"
     if stalls.calls:
         text = (
-            f"{plural(stalls.calls, 'blocking call')}, {duration(stalls.blocked_ns)}; "
-            f"exposed: {duration(exposed)} of idle GPU"
+            f"the host waited in {plural(stalls.calls, 'blocking call')} for {duration(stalls.blocked_ns)}; the GPU "
+            f"idled for {duration(exposed)} because of them"
         )
     stats = [Stat("Waits", text, brief=False)]
     if stalls.profiler_final_ns is not None:

@@ -14,7 +14,7 @@ from analyze.metrics.spread import Spread, spread_of
 from analyze.settings import Definitions
 from analyze.timeline.blocking import LAUNCH_CALL
 from analyze.trace import Trace
-from analyze.units import duration, percent
+from analyze.units import duration, percent, plural
 
 _CALLS_LISTED = 12
 _CAPTURE_CALL = r"StreamBeginCapture|StreamEndCapture"
@@ -173,11 +173,15 @@ def section(launches: Launches, window_ns: int) -> Section:
         total=len(launches.api_calls),
     )
     idle, busy = launches.latency_ns, launches.queue_time_ns
-    at_once = f"p50 {duration(idle.p50_ns)} on an idle stream" if idle else "no launch met an idle stream"
-    queued = f", {duration(busy.p50_ns)} queued" if busy else ""
+    at_once = f"median {duration(idle.p50_ns)} on an idle stream" if idle else "no launch met an idle stream"
+    queued = f", {duration(busy.p50_ns)} behind other work" if busy else ""
     blocks = (
-        Stat("Launch", f"{launches.calls:,} ({per_second:,}/s); {short} of {launches.kernels:,} kernels below 10 µs"),
-        Stat("Latency", f"{at_once}{queued}; queue depth max {launches.max_queue_depth:,}", brief=False),
+        Stat(
+            "Launch",
+            f"{plural(launches.calls, 'launch', 'launches')} ({per_second:,}/s); {short} of "
+            f"{plural(launches.kernels, 'kernel')} took less than 10 µs",
+        ),
+        Stat("Latency", f"{at_once}{queued}; at most {launches.max_queue_depth:,} queued at once", brief=False),
         Stat("Launch latency on an idle stream", _spread(idle), brief=False),
         Stat("Queue time behind other work", _spread(busy), brief=False),
         table,
@@ -187,7 +191,7 @@ def section(launches: Launches, window_ns: int) -> Section:
 
 def _spread(spread: Spread | None) -> str:
     if spread is None:
-        return "no launch"
+        return "none"
     times = f"p50 {duration(spread.p50_ns)}, p90 {duration(spread.p90_ns)}, p99 {duration(spread.p99_ns)}"
     return f"{times}, max {duration(spread.max_ns)} (n = {spread.n:,})"
 

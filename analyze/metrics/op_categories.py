@@ -185,7 +185,7 @@ def _fused(purpose: OpCategories) -> Iterator[Stat]:
             f"Attention takes {percent(attention.by_op)} of activity time; fused attention kernels take "
             f"{percent(attention.by_kernel)}"
         )
-        yield Stat("Attn", text, brief=attention.by_op - attention.by_kernel > _UNFUSED)
+        yield Stat("Attention", text, brief=attention.by_op - attention.by_kernel > _UNFUSED)
 
 
 def _other(purpose: OpCategories) -> Iterator[Table]:

@@ -98,11 +98,13 @@ def _pairs(line: DeviceTimeline) -> list[PairOverlap]:
 def section(overlap: Overlap, device: DeviceTime) -> Section:
     """How much ran at the same time on a device, and where."""
     window_ns = device.window_ns
-    text = "never two activities at once"
+    text = "no two activities ran at once"
     if overlap.concurrent_ns:
         share = percent(overlap.concurrent_ns / window_ns)
-        text = f"two or more at once for {duration(overlap.concurrent_ns)}, {share} of window; parallelism "
-        text += f"{overlap.parallelism or 1:.2f}"
+        text = (
+            f"two or more activities ran at once for {duration(overlap.concurrent_ns)}, {share} of the window; while "
+            f"the GPU was busy, {overlap.parallelism or 1:.2f} ran on average"
+        )
     hidden = [
         f"{pair.first} hides {percent(pair.share_of_second)} of {_PLURALS.get(pair.second, pair.second)}"
         for pair in overlap.pairs
@@ -132,10 +134,10 @@ def _communication(overlap: Overlap, device: DeviceTime) -> Iterator[Stat]:
     whole = exposed + hidden
     if whole:
         text = (
-            f"{duration(whole)} in collectives: {duration(exposed)} exposed, {percent(exposed / device.window_ns)} of "
-            f"the window; {duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
+            f"collectives ran for {duration(whole)}: {duration(exposed)} exposed, {percent(exposed / device.window_ns)} "
+            f"of the window; {duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
         )
-        yield Stat("Comm", text, brief=False)
+        yield Stat("Communication", text, brief=False)
 
 
 def _stream(stream: int | None) -> str:

@@ -57,7 +57,9 @@ def _note(diagnosis: Diagnosis, place: Mapping[str, int]) -> str:
         parts.append(_named(diagnosis.hidden, place))
     together = diagnosis.together
     if together:
-        parts.append(f"All together ≤ {duration(together.ns)}, {percent(together.share)}, by replay.")
+        parts.append(
+            f"By replay, all changes together save at most {duration(together.ns)}, {percent(together.share)} of the window."
+        )
     if diagnosis.limits:
         set_here = ", ".join(f"{rule} {percent(share)}" for rule, share in diagnosis.limits.items())
         parts.append(f"Limits set: {set_here}.")

@@ -31,7 +31,7 @@ from analyze.units import percent
 
 DEFAULT_WIDTH = 80
 MAX_WIDTH = 120
-_LABEL = 9  # columns of the label in front of a line of figures
+_LABEL = 10  # characters of the longest label on one screen and a blank
 _BAR = 24
 _NARROW = 60  # below it bars and shares go first; names are cut, numbers never
 _NAME_AT_LEAST = 8

@@ -21,7 +21,7 @@ from analyze.trace import Trace, Writer
 from analyze.units import duration, percent, plural
 
 _RECORDING = "PyTorch Profiler ("  # name of the span of one recording
-_FLAG_COST = {"with_stack": "Python stacks", "record_shapes": "shapes", "profile_memory": "memory recording"}
+_FLAG_COST = {"with_stack": "Python stacks", "record_shapes": "shapes", "profile_memory": "memory events"}
 
 
 def find_notices(
@@ -134,7 +134,7 @@ def _recording_cost(trace: Trace) -> Iterator[Notice]:
     costs = [text for flag, text in _FLAG_COST.items() if flag in trace.metadata.flags]
     if costs and trace.activities.height:
         listed = costs[0] if len(costs) == 1 else ", ".join(costs[:-1]) + " and " + costs[-1]
-        text = f"{listed[0].upper() + listed[1:]} slowed the host: idle time caused by it is overstated."
+        text = f"Recording {listed} slowed the host: the idle time that this caused is overstated."
         yield Notice("profiler-inflation", text, len(costs))
 
 
