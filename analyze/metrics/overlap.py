@@ -133,9 +133,10 @@ def _communication(overlap: Overlap, device: DeviceTime) -> Iterator[Stat]:
     exposed = device.exposed_communication_ns
     whole = exposed + hidden
     if whole:
+        share = percent(exposed / device.window_ns)
         text = (
-            f"collectives ran for {duration(whole)}: {duration(exposed)} exposed, {percent(exposed / device.window_ns)} "
-            f"of the window; {duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
+            f"collectives ran for {duration(whole)}: {duration(exposed)} exposed, {share} of the window; "
+            f"{duration(hidden)} hidden by computation, {percent(hidden / whole)} of their time"
         )
         yield Stat("Communication", text, brief=False)
 
