@@ -57,9 +57,8 @@ def _note(diagnosis: Diagnosis, place: Mapping[str, int]) -> str:
         parts.append(_named(diagnosis.hidden, place))
     together = diagnosis.together
     if together:
-        parts.append(
-            f"By replay, all changes together save at most {duration(together.ns)}, {percent(together.share)} of the window."
-        )
+        most = f"{duration(together.ns)}, {percent(together.share)} of the window"
+        parts.append(f"By replay, all changes together save at most {most}.")
     if diagnosis.limits:
         set_here = ", ".join(f"{rule} {percent(share)}" for rule, share in diagnosis.limits.items())
         parts.append(f"Limits set: {set_here}.")
