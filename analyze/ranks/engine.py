@@ -21,6 +21,7 @@ from analyze.ranks.worker import summarise
 FILE_LIMIT_S = 600.0  # a file that takes longer hangs
 _ALONE = 1  # files: fewer than two are not worth a process
 _POLL_S = 0.2
+_ASKED_EVERY_S = 5.0
 _SENT = 64  # files sent to workers of which nobody says how many they are
 _NOT_A_TRACE = "NotATraceError"
 
@@ -183,15 +184,27 @@ class LocalPool:
 
 
 class ForeignPool:
-    """An executor of somebody else, such as Dask's: it looks after its own workers.
-
-    Attributes:
-        room: how many files are sent at once.
-    """
+    """An executor of somebody else, such as Dask's: it looks after its own workers."""
 
     def __init__(self, executor: Executor) -> None:
-        self.room = int(getattr(executor, "_max_workers", 0)) or _SENT
         self._executor = executor
+        self._room, self._asked = 0, -_ASKED_EVERY_S
+
+    @property
+    def room(self) -> int:
+        """How many files are sent at once: as many as its workers can begin with, so that no file waits for long.
+
+        A file's time counts from when it is sent. Workers of a cluster come and go, so it is asked now and then.
+        """
+        now = time.monotonic()
+        if now - self._asked > _ASKED_EVERY_S:
+            client = getattr(self._executor, "_client", None)
+            if client is None:
+                self._room = int(getattr(self._executor, "_max_workers", 0)) or _SENT
+            else:
+                self._room = max(sum(client.nthreads().values()), 1)
+            self._asked = now
+        return self._room
 
     def submit(self, one: Candidate, folder: str | None) -> Future[_Result]:
         """Give a file to a worker."""

@@ -49,10 +49,13 @@ def test_processes_threads_and_a_store_used_twice_give_the_same_bytes(folder: Pa
 def test_a_dask_cluster_of_two_workers_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     code = (
-        "import sys; from distributed import LocalCluster; from analyze.ranks import Job, read_all\n"
+        "import sys; from distributed import Client, LocalCluster; from analyze.ranks import Job, read_all\n"
+        "from analyze.ranks.engine import ForeignPool\n"
         "if __name__ == '__main__':\n"
         "    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:\n"
         "        outcome, foreign = read_all([sys.argv[1]], cluster=cluster.scheduler_address)\n"
+        "        with Client(cluster) as client:\n"
+        "            assert ForeignPool(client.get_executor(pure=False)).room == 2  # one file per worker\n"
         "    from analyze.report.ranks import build_ranks_report; from analyze.report.to_json import render\n"
         "    print(render(build_ranks_report(Job.of('job', outcome, foreign), command='x')), end='')\n"
     )
