@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from analyze.blocks import Page
     from analyze.compare.gates import Gate
     from analyze.report.redact import Redaction
-    from analyze.report.report import Document
+    from analyze.report.report import Document, Report
     from analyze.settings import Definitions
 
 
@@ -98,7 +98,6 @@ def report_command(
     from analyze.cli.choices import Measuring, Reading
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
-    from analyze.report.lists import at_most
 
     measuring = Measuring(steps, range_name, definitions, dict(limits), OpsView(sort or "", group_by_shape))
     with progress() as on_progress:
@@ -106,10 +105,7 @@ def report_command(
         redaction = delivery.redaction()
         before = load_comparable(baseline, measuring, reading, redaction) if baseline is not None else None
         report = load_report(trace, measuring, reading, redaction)
-    if was_given("top"):
-        report = replace(report, page=at_most(report.page, top))
-    if delivery.one_screen_only:
-        _check_lists(report.page)
+    report = _with_lists(report, delivery, top)
     judged = judged_report(report, before, gates, top=top)
     if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit
@@ -117,6 +113,17 @@ def report_command(
         write_junit(judged, junit, force=delivery.force)
     delivery.deliver(judged)
     return int(judged.failed)
+
+
+def _with_lists(report: Report, delivery: Delivery, top: int) -> Report:
+    """The report with lists as long as they were asked for; raises where no list is shown that was asked for."""
+    from analyze.report.lists import at_most
+
+    if was_given("top"):
+        report = replace(report, page=at_most(report.page, top))
+    if delivery.one_screen_only:
+        _check_lists(report.page)
+    return report
 
 
 def _check_lists(page: Page) -> None:

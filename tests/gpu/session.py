@@ -107,9 +107,24 @@ def list_jobs(group: str, device: str) -> list[Job]:
             Job("steps", replace(small, steps=3), _steps),
             Job("stacks", replace(half, stacks=True, snapshot_steps=0)),
         ],
+        "pairs": [job for batch in (8, 64) for job in _pairs(base, batch, cuda=cuda)],
         "compiled": [Job("compiled", replace(half, precision="fp16" if cuda else "fp32", compile=True), _compiled)],
     }
     return groups[group]
+
+
+def _pairs(base: Settings, batch: int, *, cuda: bool) -> list[Job]:
+    """The same model eager and changed: what the replay predicts from the first is held against the others."""
+    eager = replace(base, batch_size=batch if cuda else batch // 8, snapshot_steps=0)
+    changed = [
+        Job("eager", eager),
+        Job("cuda_graph", replace(eager, cuda_graph=True), refused_on_cpu=True),
+        Job("fp16", replace(eager, precision="fp16")),
+        Job("channels_last", replace(eager, channels_last=True)),
+    ]
+    if cuda:  # the C++ compiler of the CPU alone would take minutes
+        changed.append(Job("compile", replace(eager, compile=True), _compiled))
+    return [replace(job, name=f"{job.name}_b{batch}") for job in changed]
 
 
 def record_group(group: str, out: Path, device: str) -> bool:
@@ -299,7 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     record = commands.add_parser("record")
-    record.add_argument("group", choices=["precisions", "planted", "variants", "compiled", "sweep"])
+    record.add_argument("group", choices=["precisions", "planted", "variants", "pairs", "compiled", "sweep"])
     record.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     record.add_argument("--out", type=Path, required=True)
     packing = commands.add_parser("pack")

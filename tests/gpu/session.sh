@@ -7,6 +7,7 @@
 #
 # Needs python3 with torch and timm, and this checkout; nothing is installed and nothing is downloaded.
 # PYTHON names another interpreter. Ends with 0 when every check of every recording passed, else with 1;
+# Afterwards, anywhere: `python -m tests.gpu.judge OUT` holds what was brought back against analyze.
 # OUT/session.tar.gz holds what could be recorded either way.
 set -uo pipefail
 
@@ -23,7 +24,7 @@ if [ "${1:-}" = --device ]; then
   shift 2
 fi
 groups=("$@")
-[ ${#groups[@]} -gt 0 ] || groups=(precisions planted variants compiled sweep)
+[ ${#groups[@]} -gt 0 ] || groups=(precisions planted variants pairs compiled sweep)
 
 cd "$(dirname "$0")/../.." || exit 2
 export PYTHONPATH=$PWD PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1
@@ -34,7 +35,8 @@ failed=0
 # A group that hangs must not take the time of the others: each has its own limit, within that of the whole.
 limit_of() {
   case $1 in
-    compiled) echo 150 ;;
+    compiled) echo 90 ;;
+    pairs) echo 150 ;;
     *) echo 110 ;;
   esac
 }

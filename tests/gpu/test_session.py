@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu import session
+from analyze import Trace, build_report
+from tests.gpu import judge, session
+from tests.report.runs import run as run_of
 
 SCRIPT = Path(__file__).with_name("session.sh")
 
@@ -56,3 +58,48 @@ def test_the_tar_leaves_out_the_largest_when_it_would_be_too_large(
     assert session.pack(tmp_path) is False
     with tarfile.open(tmp_path / "session.tar.gz") as tar:
         assert tar.getnames() == ["small.txt"]
+
+
+def test_the_comparison_of_peaks_can_fail(tmp_path: Path) -> None:
+    """Weights of 20 MiB, then three steps that keep 4 MiB and use 8 for a while: most in the last one."""
+    from tests.snapshot.conftest import write_pickle
+    from tests.snapshot.test_report import busy, snapshot
+
+    run = tmp_path / "recordings" / "weights"
+    run.mkdir(parents=True)
+    write_pickle(snapshot(busy()), run / "snapshot.pickle")
+    (run / "run.json").write_text("{}")
+    right = 20 + 3 * 4 + 8  # MiB
+    for peak, holds in ((right << 20, True), ((right << 20) + 512, False)):
+        (run / "snapshot_memory_stats.json").write_text(json.dumps({"requested_bytes.all.peak": peak}))
+        (line,) = judge.judge(tmp_path)
+        assert line.holds is holds, line.text
+
+
+def test_averages_that_differ_are_named(tmp_path: Path) -> None:
+    """One op of 20 us with a launch of 5 us in it; torch would say 20 us of its own, since it ends calls elsewhere."""
+    run = tmp_path / "eager"
+    run.mkdir()
+    builder = run_of([400, 410])
+    report = build_report(Trace.load(builder.write(run / "trace.json.gz")))
+    (op,) = (op for op in report.measures.ops.ops if op.name == "aten::mm")
+    row = {"key": "aten::mm", "device_type": "DeviceType.CPU", "is_user_annotation": False, "count": 2}
+    row |= {"self_cpu_time_total": op.self_cpu_ns / 1000, "self_device_time_total": 810}
+    for change, holds in (({}, True), ({"count": 3}, False), ({"self_device_time_total": 812}, False)):
+        (run / "key_averages.json").write_text(json.dumps([{**row, **change}]))
+        (line,) = judge._averages(run, report)
+        assert line.holds is holds, line.text
+    (run / "key_averages.json").write_text("[]")
+    assert next(iter(judge._averages(run, report))).holds is False, "nothing compared is no agreement"
+
+
+def test_the_error_of_a_prediction_is_by_hand(tmp_path: Path) -> None:
+    """2 ms eager and no finding: 2 ms predicted; 1.6 ms measured: 25 % too slow."""
+    for name, p50 in (("eager_b8", 2_000_000), ("fp16_b8", 1_600_000)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps({"latency": {"p50_ns": p50}}))
+    report = build_report(
+        Trace.load(run_of([400, 410], name="ampere_fp16_s16816gemm_fp16_128x64").write(tmp_path / "t.json"))
+    )
+    (line,) = judge._pairs(tmp_path, {"eager_b8": report})
+    assert line.text.endswith("2.000 ms predicted (no finding), 1.600 ms measured: error +25.0%")
