@@ -13,7 +13,7 @@ from analyze.findings.states import window_states
 from analyze.metrics.device_time import headline
 from analyze.ranks import Job
 from analyze.report import build_report
-from analyze.report.html import series
+from analyze.report.html import lanes, series
 from analyze.report.html.columns import deltas
 from analyze.report.html.memory_view import HEIGHT, memory_scene, memory_views
 from analyze.report.html.ranks_view import heat_map, ranks_scene
@@ -225,3 +225,20 @@ def test_waits_of_ranks_point_to_the_last_one(case: str, shared: Path) -> None:
     assert heat is not None
     for rank, figures in document["ranks"].items():
         assert sum(ns for _, last, _, ns in heat.rows if last == int(rank)) == figures["caused_wait_ns"]
+
+
+def test_a_run_of_short_kernels_has_the_category_of_most_of_its_time(
+    load: Callable[[TraceBuilder], Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three short ones follow each other: an addition of 100 ns, then products of 300 and 200 ns."""
+    monkeypatch.setattr(lanes, "_SLICES", 2)
+    builder = TraceBuilder()
+    builder.kernel("void at::native::vectorized_elementwise_kernel<4>(int)", 0, 0.1)
+    builder.kernel("ampere_sgemm_128x64_tn", 0.2, 0.3).kernel("ampere_sgemm_64x64_tn", 0.6, 0.2)
+    builder.kernel("ampere_sgemm_128x64_tn", 50, 10)
+    scene = scene_of(load(builder))
+    (stream,) = scene["devices"][0]["streams"]
+    assert stream["count"] == [3, 1]
+    assert stream["dur"] == [800, 10_000]
+    assert [scene["categories"][i]["id"] for i in stream["category"]] == ["gemm", "gemm"]
+    assert stream["name"][0] == -1

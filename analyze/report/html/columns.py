@@ -14,7 +14,7 @@ from analyze.inert import printable
 from analyze.report.text import shorten
 from analyze.timeline.intervals import Int64
 
-_LEVEL = 9
+_LEVEL = 6  # 2 % larger than 9, in a third of the time
 _RAW = -15  # deflate without a header, which browsers call deflate-raw
 _NAME_LIMIT = 300  # characters: C++ templates reach thousands
 

@@ -89,10 +89,18 @@ def _rows(trace: Trace, lines: Sequence[DeviceTimeline], found: Attribution) -> 
 
 
 def _with_merged(rows: pl.DataFrame, merged: Merged) -> pl.DataFrame:
-    """The rows with runs of short ones as one row each."""
-    if not len(merged.first):
+    """The rows with runs of short ones as one row each, of the category with most of their time."""
+    if not len(merged.count):
         return rows
+    work = rows[merged.members].select("category", "dur_ns", run=pl.Series(merged.run))
+    most = (
+        work.group_by("run", "category")
+        .agg(pl.col("dur_ns").sum())
+        .sort("dur_ns", "category", descending=[True, False])
+    )
+    most = most.unique("run", keep="first", maintain_order=True).sort("run")
     runs = rows[merged.first].with_columns(
+        most["category"],
         pl.Series("start_ns", merged.start_ns),
         pl.Series("end_ns", merged.end_ns),
         pl.Series("count", merged.count),

@@ -18,7 +18,7 @@ from analyze.findings.states import STATES
 from analyze.inert import printable
 from analyze.report import to_json
 from analyze.report.about import SCHEMA_VERSION, TOOL, program_version
-from analyze.report.glossary import find_term, terms
+from analyze.report.glossary import Term, find_term, terms
 from analyze.report.html import looks
 from analyze.report.html.columns import packed, packed_text
 from analyze.report.html.looks import Look
@@ -40,12 +40,13 @@ _SLUG = re.compile(r"[^a-z0-9]+")
 
 def render(document: Document) -> str:
     """The document as HTML."""
-    parts, used = parts_of(document), dict[str, None]()
-    page = document.page
+    parts, words, page = parts_of(document), _Words(), document.page
     script, style = bundle(), _static("style.css")
-    text = _environment(used).get_template("page.html.j2").render(
+    text = _environment().get_template("page.html.j2").render(
         page=page,
         parts=parts,
+        term=words.term,
+        definitions=words.definitions,
         policy=_policy(script, style),
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(style),  # noqa: S704
@@ -81,12 +82,9 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _environment(used: dict[str, None]) -> Environment:
-    """The templates, with the words that they ask for.
-
-    Args:
-        used: gets the terms that the page links, for their definitions at its end.
-    """
+@cache
+def _environment() -> Environment:
+    """The templates; they take a while to compile."""
     environment = Environment(
         loader=PackageLoader("analyze.report.html"),
         autoescape=True,
@@ -94,23 +92,8 @@ def _environment(used: dict[str, None]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-    def term(word: str) -> str:
-        """The anchor of a word's definition, empty without one."""
-        found = find_term(word)
-        if found is None:
-            return ""
-        used.setdefault(found.name)
-        return anchor(found.name)
-
     environment.globals.update(
-        term=term,
-        definitions=lambda: [one for one in terms().values() if one.name in used],
-        anchor=anchor,
-        breakdown=breakdown_view,
-        table=table_view,
-        savings=savings_column,
-        legend=legend,
+        anchor=anchor, breakdown=breakdown_view, table=table_view, savings=savings_column, legend=legend
     )
     environment.filters.update(
         {
@@ -125,6 +108,25 @@ def _environment(used: dict[str, None]) -> Environment:
     )
     environment.tests["block"] = lambda block, name: type(block).__name__ == name
     return environment
+
+
+class _Words:
+    """The words that a page links to their definitions, and those definitions."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, None] = {}
+
+    def term(self, word: str) -> str:
+        """The anchor of a word's definition, empty without one."""
+        found = find_term(word)
+        if found is None:
+            return ""
+        self._used.setdefault(found.name)
+        return anchor(found.name)
+
+    def definitions(self) -> list[Term]:
+        """What was asked for until now, in the order of the definitions."""
+        return [one for one in terms().values() if one.name in self._used]
 
 
 def legend(view: PairView) -> list[tuple[Look, str]]:

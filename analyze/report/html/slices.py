@@ -23,7 +23,7 @@ class Merged:
         start_ns: starts of the runs of merged slices.
         end_ns: ends of them.
         count: how many slices each run stands for.
-        first: the first row of each run.
+        members: rows of the runs, run by run, each in order of start.
     """
 
     limit_ns: int
@@ -31,10 +31,21 @@ class Merged:
     start_ns: Int64
     end_ns: Int64
     count: Int64
-    first: Int64
+    members: Int64
+
+    @property
+    def first(self) -> Int64:
+        """The first row of each run."""
+        found: Int64 = self.members[np.cumsum(self.count) - self.count]
+        return found
+
+    @property
+    def run(self) -> Int64:
+        """The run of each member."""
+        return np.repeat(np.arange(len(self.count)), self.count)
 
     def __len__(self) -> int:
-        return len(self.kept) + len(self.first)
+        return len(self.kept) + len(self.count)
 
 
 def nothing_merged(rows: int) -> Merged:
@@ -80,4 +91,4 @@ def merge_runs(start_ns: Int64, end_ns: Int64, group: Int64, short: Int64, hidde
     away = np.zeros(len(start_ns), bool)
     away[short] = away[hidden] = True
     reach = np.maximum.reduceat(end, at)
-    return Merged(limit_ns, np.flatnonzero(~away), begin[at], reach, inside, order[at])
+    return Merged(limit_ns, np.flatnonzero(~away), begin[at], reach, inside, order)

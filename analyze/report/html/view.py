@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.blocks import Breakdown, Cell, Column, Kind, Series, Table
+from analyze.findings.states import STATES
 from analyze.inert import printable
 from analyze.report.html.looks import Look, look_of
 from analyze.report.text import cells
@@ -13,6 +14,7 @@ from analyze.units import TIME_UNITS, column_scale, nested_tenths, number, tenth
 
 _NUMBERS = (Kind.TIME, Kind.COUNT, Kind.SHARE, Kind.MEMORY)
 _AT = "in window at"  # such a column says when something began
+_CAUSES = {state.label: state.cause for state in STATES}
 _SPARK = (300, 40)  # width and height of a drawn series
 
 
@@ -90,7 +92,7 @@ def _cell(column: Column, text: str, value: Cell) -> CellView:
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """One part of a whole, drawn from `offset` percent on over `width` percent."""
+    """One part of a whole, drawn from `offset` percent on over `width` percent; for states what happens in it."""
 
     label: str
     ns: int
@@ -100,6 +102,7 @@ class PartView:
     width: float
     look: Look
     idle: bool
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ def breakdown_view(block: Breakdown) -> BreakdownView:
         parts.append(
             PartView(
                 printable(part.label), part.ns, shown, tenths_text(share, part.ns), offset, width,
-                look_of(part.label, turn), part.idle,
+                look_of(part.label, turn), part.idle, _CAUSES.get(part.label, ""),
             )
         )  # fmt: skip
         before += part.ns

@@ -67,11 +67,16 @@ function arrows(timeline, key) {
 /** Columns that select one step. @param {Timeline} timeline */
 function bindSteps(timeline) {
   const buttons = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-step-name]"));
+  /** @type {Map<string, number>} */
+  const seen = new Map(); // steps may share a name: the second button of a name is its second step
   for (const button of buttons) {
+    const name = button.dataset.stepName ?? "", key = `${button.dataset.side ?? ""} ${name}`;
+    const turn = seen.get(key) ?? 0;
+    seen.set(key, turn + 1);
     button.addEventListener("click", () => {
       const { names } = timeline.scene, steps = (button.dataset.side === "B" && timeline.scene.otherSteps) || timeline.scene.steps;
-      const i = steps.name.findIndex((name) => names[name] === button.dataset.stepName);
-      if (i < 0) return;
+      const i = steps.name.map((_, at) => at).filter((at) => names[steps.name[at]] === name)[turn];
+      if (i === undefined) return;
       timeline.show(steps.start[i], steps.start[i] + steps.dur[i]);
       buttons.forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
     });
@@ -110,7 +115,11 @@ function bindJumps(timeline) {
   for (const part of /** @type {NodeListOf<SVGElement|HTMLElement>} */ (document.querySelectorAll("#ledger [data-state]"))) {
     const places = gapsOf(timeline.scene, [part.dataset.state ?? ""]).sort((a, b) => b.end - b.start - (a.end - a.start));
     let at = -1;
-    part.addEventListener("click", () => places.length && timeline.go(places[(at = (at + 1) % places.length)]));
+    const go = () => places.length && timeline.go(places[(at = (at + 1) % places.length)]);
+    part.addEventListener("click", (event) => !(/** @type {Element} */ (event.target).closest("a")) && go());
+    if (part.tagName !== "TR" || !places.length) continue;
+    part.tabIndex = 0;
+    part.addEventListener("keydown", (event) => /** @type {KeyboardEvent} */ (event).key === "Enter" && event.target === part && go());
   }
 }
 
