@@ -134,7 +134,7 @@ def _recording_cost(trace: Trace) -> Iterator[Notice]:
     costs = [text for flag, text in _FLAG_COST.items() if flag in trace.metadata.flags]
     if costs and trace.activities.height:
         listed = costs[0] if len(costs) == 1 else ", ".join(costs[:-1]) + " and " + costs[-1]
-        text = f"Recording {listed} slowed the host: the idle time that this caused is overstated."
+        text = f"Recording {listed} slowed the host, which overstates idle time."
         yield Notice("profiler-inflation", text, len(costs))
 
 
