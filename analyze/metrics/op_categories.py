@@ -181,10 +181,8 @@ def _fused(purpose: OpCategories) -> Iterator[Stat]:
     """Attention: fused by kernel beside all that serves it."""
     attention = next((g for g in purpose.groups if g.group == "attention" and (g.by_op or g.by_kernel)), None)
     if attention is not None:
-        text = (
-            f"Attention takes {percent(attention.by_op)} of activity time; fused attention kernels take "
-            f"{percent(attention.by_kernel)}"
-        )
+        fused = percent(attention.by_kernel)
+        text = f"{percent(attention.by_op)} of activity time; fused attention kernels take {fused}"
         yield Stat("Attention", text, brief=attention.by_op - attention.by_kernel > _UNFUSED)
 
 

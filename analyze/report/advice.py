@@ -58,7 +58,7 @@ def _note(diagnosis: Diagnosis, place: Mapping[str, int]) -> str:
     together = diagnosis.together
     if together:
         most = f"{duration(together.ns)}, {percent(together.share)} of the window"
-        parts.append(f"All changes save at most {most}, by replay.")
+        parts.append(f"All changes save at most {most}.")
     if diagnosis.limits:
         set_here = ", ".join(f"{rule} {percent(share)}" for rule, share in diagnosis.limits.items())
         parts.append(f"Limits set: {set_here}.")
