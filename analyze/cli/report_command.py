@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analyze.cli.choices import Measuring, Reading
 from analyze.cli.deliver import Delivery, check_read_once, progress
 from analyze.cli.options import (
     CONTEXT,
@@ -23,14 +24,13 @@ from analyze.cli.options import (
 )
 from analyze.cli.ranks_command import RanksOptions, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
 from analyze.errors import GateError, SelectionError
-from analyze.settings import OP_SORTS
+from analyze.settings import OP_SORTS, Definitions, OpsView
 
 if TYPE_CHECKING:
     from analyze.blocks import Page
     from analyze.compare.gates import Gate
     from analyze.report.redact import Redaction
     from analyze.report.report import Document, Report
-    from analyze.settings import Definitions
 
 
 @click.command("report-on", hidden=True, epilog=EPILOG, context_settings=CONTEXT)
@@ -84,8 +84,6 @@ def report_command(
     check_read_once([trace, *([] if baseline is None else [baseline])])
     check_selection(steps, range_name)
     _check_gates(gates, baseline=baseline)
-    from analyze.settings import Definitions, OpsView
-
     definitions = Definitions(top=top)
     if _is_snapshot(trace):
         for option, given in (("--steps and --range select", steps or range_name),
@@ -95,7 +93,6 @@ def report_command(
                 raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
-    from analyze.cli.choices import Measuring, Reading
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
 

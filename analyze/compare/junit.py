@@ -12,7 +12,7 @@ from analyze.report.about import SCHEMA_VERSION, TOOL
 from analyze.report.files import write_text
 
 
-class Judged(Protocol):
+class WithGates(Protocol):
     """A report on a trace or on a job, with its gates judged."""
 
     @property
@@ -23,7 +23,7 @@ class Judged(Protocol):
     def version(self) -> str: ...  # noqa: D102
 
 
-def render(judged: Judged) -> str:
+def render(judged: WithGates) -> str:
     """One test case per gate; a gate that could not be judged is an error, one that failed a failure."""
     counts = {word: sum(gate.outcome == word for gate in judged.gates) for word in ("failed", "not-judged")}
     suite = Element(
@@ -45,7 +45,7 @@ def render(judged: Judged) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(whole, encoding="unicode")}\n{made_by}\n'
 
 
-def write_junit(judged: Judged, path: str, *, force: bool = False) -> None:
+def write_junit(judged: WithGates, path: str, *, force: bool = False) -> None:
     """Write the gates of a report.
 
     Raises:

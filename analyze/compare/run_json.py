@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,9 @@ NO_TRACE = "no-trace"
 def recorded_file(path: str) -> str:
     """Of a folder that `capture` made its trace, else its run.json; any other path as it is."""
     folder = Path(path)
-    if not (folder / RUN).is_file():
+    if not os.path.isfile(folder / RUN):  # names that are too long are no files
         return path
-    return str(folder / (TRACE if (folder / TRACE).is_file() else RUN))
+    return str(folder / (TRACE if os.path.isfile(folder / TRACE) else RUN))
 
 
 def read_side(path: str | Path) -> Comparable | None:

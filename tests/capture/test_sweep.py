@@ -10,7 +10,7 @@ from capture import sweep
 from capture.device import CpuDevice
 from capture.errors import OutOfMemoryError
 from capture.latency import Isolated, Measurement, Warmup, Window, summarize
-from capture.run import OnProgress
+from capture.run import Tell
 from capture.settings import Settings
 from capture.summary import draw_sweep
 from capture.sweep import Sweep, SweepRow, find_saturation, run_sweep
@@ -45,7 +45,7 @@ def test_nothing_measured() -> None:
 
 def test_a_sweep_on_the_cpu(quick: Settings, tmp_path: Path) -> None:
     stages: list[str] = []
-    result = run_sweep(replace(quick, batch_size=None), (4, 1, 2, 2), tmp_path / "fp32", on_progress=stages.append)
+    result = run_sweep(replace(quick, batch_size=None), (4, 1, 2, 2), tmp_path / "fp32", tell=stages.append)
     assert [row.batch_size for row in result.rows] == [1, 2, 4]
     assert stages[0] == "batch 1: building the model"
     stored = json.loads((tmp_path / "fp32" / "sweep.json").read_text())
@@ -56,7 +56,7 @@ def test_a_sweep_on_the_cpu(quick: Settings, tmp_path: Path) -> None:
 
 
 def _fits_up_to(largest: int) -> object:
-    def measure(settings: Settings, on_progress: OnProgress) -> Measurement:
+    def measure(settings: Settings, tell: Tell) -> Measurement:
         assert settings.batch_size is not None
         if settings.batch_size > largest:
             raise OutOfMemoryError("Out of memory")
@@ -90,10 +90,10 @@ def test_a_failure_keeps_the_rows_before_it(
 ) -> None:
     measure = sweep.measure_latency
 
-    def fail_at_two(settings: Settings, on_progress: OnProgress) -> Measurement:
+    def fail_at_two(settings: Settings, tell: Tell) -> Measurement:
         if settings.batch_size == 2:
             raise error
-        return measure(settings, on_progress)
+        return measure(settings, tell)
 
     monkeypatch.setattr(sweep, "measure_latency", fail_at_two)
     result = run_sweep(replace(quick, batch_size=None), (1, 2, 4), tmp_path / "fp32")

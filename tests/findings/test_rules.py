@@ -53,6 +53,9 @@ class Replays:
     def gaps(self, *names: str) -> tuple[ShrunkGap, ...]:
         return (ShrunkGap(5, 1_000, 999, HOSTILE),)
 
+    def places(self, *names: str) -> tuple[Place, ...]:
+        return ()
+
 
 @pytest.fixture(scope="module")
 def measures(tmp_path_factory: pytest.TempPathFactory) -> Measures:

@@ -274,9 +274,9 @@ def test_a_few_damaged_rows_in_front_are_no_reason_to_give_up(tmp_path: Path) ->
 
 
 def test_rows_without_anything_are_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from analyze.trace import part
+    from analyze.trace import stretch
 
-    monkeypatch.setattr(part, "GIVE_UP_USELESS", 1000)
+    monkeypatch.setattr(stretch, "GIVE_UP_USELESS", 1000)
     (tmp_path / "t.json").write_text('{"traceEvents": [' + ",".join(["{}"] * 300_000) + "]}")
     with pytest.raises(NotATraceError, match="no category or no phase"):
         Trace.load(tmp_path / "t.json")

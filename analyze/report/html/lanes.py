@@ -13,7 +13,7 @@ from analyze.kernels.categories import NAMES as CATEGORIES
 from analyze.report.html.columns import Names, deltas
 from analyze.report.html.gaps import IDLE_STATES, states_of_gaps
 from analyze.report.html.slices import Merged, merge_runs, merge_to
-from analyze.report.html.stacks import Stacks
+from analyze.report.html.stacks import StackTree
 from analyze.settings import Definitions
 from analyze.timeline import DeviceTimeline
 from analyze.timeline.attribution import Attribution
@@ -40,7 +40,7 @@ class Scale:
 
 
 def device_lanes(
-    trace: Trace, lines: Sequence[DeviceTimeline], found: Attribution, stacks: Stacks, scale: Scale
+    trace: Trace, lines: Sequence[DeviceTimeline], found: Attribution, stacks: StackTree, scale: Scale
 ) -> tuple[list[list[dict[str, Any]]], int]:
     """One table of slices per stream of each device, and the limit below which slices are merged, in nanoseconds.
 

@@ -18,7 +18,7 @@ from analyze.report.html.lanes import Scale, device_lanes, idle_lane
 from analyze.report.html.looks import CATEGORY_COLOURS
 from analyze.report.html.places import places_of
 from analyze.report.html.series import Steps, memory_over_time, queue_depth
-from analyze.report.html.stacks import Stacks, build_stacks
+from analyze.report.html.stacks import StackTree, build_stacks
 from analyze.report.html.threads import host_lanes
 from analyze.report.report import Report
 from analyze.timeline import DeviceTimeline, Host, Selection
@@ -134,7 +134,7 @@ def _series(steps: Steps, scale: Scale) -> dict[str, Any]:
     }
 
 
-def _stacks(stacks: Stacks) -> dict[str, Any]:
+def _stacks(stacks: StackTree) -> dict[str, Any]:
     return {
         "parent": deltas(stacks.parent),
         "name": stacks.name.tolist(),

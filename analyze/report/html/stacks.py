@@ -20,7 +20,7 @@ _NODES = 30_000
 
 
 @dataclass(frozen=True)
-class Stacks:
+class StackTree:
     """Nodes in an order in which callers come first.
 
     Attributes:
@@ -44,7 +44,7 @@ class Stacks:
     left_out: int
 
 
-def build_stacks(found: Attribution, names: Names) -> Stacks:
+def build_stacks(found: Attribution, names: Names) -> StackTree:
     """The stacks of all calls; calls of the backward engine stand below the op of the forward pass that asked for them.
 
     Args:
@@ -71,7 +71,7 @@ def build_stacks(found: Attribution, names: Names) -> Stacks:
     own = np.maximum(tree.dur_ns - tree.children_sum(tree.dur_ns), 0)
     counted = np.flatnonzero(tree.counted)
     name, kind = _named(tree.calls["name"].gather(first).to_list(), tree.kind[first], names)
-    stacks = Stacks(
+    stacks = StackTree(
         parent=np.concatenate(parents),
         name=name,
         kind=kind,
@@ -120,7 +120,7 @@ def _named(texts: list[str], kind: Int64, names: Names) -> tuple[Int64, Int64]:
     return np.array(names.numbers(shown), np.int64), kinds
 
 
-def _pruned(stacks: Stacks) -> Stacks:
+def _pruned(stacks: StackTree) -> StackTree:
     """The stacks with at most `_NODES` nodes: those with least time are folded into their callers."""
     count = len(stacks.parent)
     if count <= _NODES:
@@ -143,7 +143,7 @@ def _pruned(stacks: Stacks) -> Stacks:
         inside = moved[:count] >= 0
         return _summed(moved[:count][inside], amount[inside], int(keep.sum()))
 
-    return Stacks(
+    return StackTree(
         new[stacks.parent[keep]],
         stacks.name[keep],
         stacks.kind[keep],

@@ -11,7 +11,7 @@ from analyze.inert import printable
 from analyze.report.html.columns import deltas
 from analyze.report.html.lanes import Scale
 from analyze.report.html.slices import NO_ROW, Merged, merge_runs, merge_to
-from analyze.report.html.stacks import Stacks
+from analyze.report.html.stacks import StackTree
 from analyze.timeline import CallTree, Host
 from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, timed_rows
@@ -20,7 +20,7 @@ _SLICES = 120_000
 
 
 def host_lanes(
-    trace: Trace, host: Host, tree: CallTree, stacks: Stacks, scale: Scale
+    trace: Trace, host: Host, tree: CallTree, stacks: StackTree, scale: Scale
 ) -> tuple[list[dict[str, Any]], int]:
     """One table of calls per thread, and the limit below which calls are merged, in nanoseconds.
 
