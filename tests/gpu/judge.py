@@ -76,11 +76,12 @@ def _averages(run: Path, report: Report) -> Iterator[Line]:
             continue
         compared += 1
         pairs: list[tuple[Any, Any]] = [
-            (op.calls, row["count"]),
             (op.self_cpu_ns, row["self_cpu_time_total"] * _NS_PER_US),
             (op.self_device_ns, (row["self_device_time_total"] or 0) * _NS_PER_US),
         ]
-        if any(abs(ours - theirs) > max(_ROUNDING * abs(theirs), 1) for ours, theirs in pairs):
+        if op.calls != row["count"] or any(
+            abs(ours - theirs) > max(_ROUNDING * abs(theirs), 1) for ours, theirs in pairs
+        ):
             wrong.append(row["key"])
     shown = f"; differ: {', '.join(wrong[:5])}" if wrong else ""
     yield Line(compared > 0 and not wrong, f"{run.name}: {compared} keys of key_averages() equal{shown}")
