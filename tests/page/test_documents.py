@@ -24,6 +24,7 @@ from tests.conftest import ROOT
 from tests.page.browser import Browser
 from tests.page.conftest import lesson
 from tests.page.markup import read, unpacked
+from tests.page.test_browser import AUDIT, AXE
 
 SAMPLES = ROOT / "sample_traces"
 TIMELINE = "gpuledger.timeline"
@@ -67,6 +68,9 @@ def test_every_kind_of_document_has_a_sound_page(shared: Path, browser: Browser,
         for dark in (False, True):
             browser.open(path, width=360, dark=dark)
             assert browser.run("document.documentElement.scrollWidth") <= 360, name
+        if AXE.exists():
+            browser.run(AXE.read_text(encoding="utf-8") + "; 1")
+            assert browser.run(AUDIT) == [], name
     assert browser.said == []
     assert browser.asked == []
 
