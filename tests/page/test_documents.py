@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analyze.cli.deliver import page_name
 from analyze.compare import compare
 from analyze.compare.snapshots import compare_snapshots
 from analyze.ranks import Job
@@ -164,3 +165,18 @@ def test_a_redacted_page_has_no_host_in_its_name(name: str, tmp_path: Path) -> N
     scene = unpacked(read(text), "scene-data")
     assert "example.org" not in text
     assert not any("/home" in one or "home/me" in one for one in scene["names"])
+
+
+@pytest.mark.parametrize(
+    ("paths", "redacted", "name"),
+    [
+        (["a/run.json.gz"], False, "run.html"),
+        (["-"], False, "report.html"),
+        ([], False, "report.html"),
+        (["snap.pickle"], False, "snap.html"),
+        (["a/before.json", "b/after.json.gz"], False, "before-and-after.html"),
+        (["host.example.org_4711.1700000000000000000.pt.trace.json"], True, "host-1_process-1.pt.trace.html"),
+    ],
+)
+def test_names_of_pages(paths: list[str], redacted: bool, name: str) -> None:
+    assert page_name(paths, redacted=redacted) == name
