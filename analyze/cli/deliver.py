@@ -56,7 +56,7 @@ class Delivery:
             OutputError: a page is to be opened, and none is made.
         """
         if self.report_format == "html":
-            file = page_name(inputs[0] if inputs else "", redacted=self.redact or self.redact_names)
+            file = page_name(inputs, redacted=self.redact or self.redact_names)
             return replace(self, report_format=None, outputs=(*self.outputs, file), page_file=file)
         page = next((one for one in self.outputs if Path(one).suffix.lower() in _PAGES), "")
         if self.open_page and not page:
@@ -161,19 +161,20 @@ class Delivery:
         put(text, lambda whole: ascii_form(whole, form))
 
 
-def page_name(path: str, *, redacted: bool) -> str:
-    """The file of a page: an input's own name without its suffixes, in the working folder.
+def page_name(paths: Sequence[str], *, redacted: bool) -> str:
+    """The file of a page: an input's own name without its suffixes, in the working folder; of several those of two.
 
     Args:
-        path: the input, "-" for standard input.
-        redacted: whether hosts and persons are taken out of the name.
+        paths: the inputs, "-" for standard input.
+        redacted: whether hosts and persons are taken out of the names.
     """
-    name = Path(path).resolve().name if path not in ("", "-") else "report"
+    names = [Path(path).resolve().name if path not in ("", "-") else "report" for path in paths[:2]]
     if redacted:
         from analyze.report.redact import Redaction
 
-        name = Redaction().file(name)
-    return f"{_ENDS.sub('', name) or 'report'}.html"
+        redaction = Redaction()
+        names = [redaction.file(name) for name in names]
+    return f"{'-and-'.join(_ENDS.sub('', name) for name in names) or 'report'}.html"
 
 
 def check_read_once(paths: Sequence[str]) -> None:

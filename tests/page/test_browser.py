@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from analyze.report.html.looks import CATEGORY_COLOURS
 from analyze.trace import Trace
 from tests.builder import TraceBuilder
 from tests.conftest import ROOT
+from tests.page import pictures
 from tests.page.browser import Browser
 from tests.page.conftest import lesson
 from tests.page.test_markup import hostile_trace
@@ -330,3 +332,32 @@ def test_owlv2_is_ready_within_two_seconds(browser: Browser, shared: Path, tmp_p
     path = tmp_path / "page.html"
     write(build_report(Trace.load(shared / "traces" / "h100_owlv2_large.json.gz")), path)
     assert any(browser.open(path) < 2 for _ in range(6))  # a busy machine may take longer once
+
+
+DIFFERENCE = """(async (urls) => {
+  const [a, b] = await Promise.all(urls.map(async (url) => {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height), pen = canvas.getContext("2d");
+    pen.drawImage(image, 0, 0);
+    return pen.getImageData(0, 0, image.width, image.height);
+  }));
+  if (a.width !== b.width || a.height !== b.height) return 255;
+  let sum = 0;
+  for (let i = 0; i < a.data.length; i++) sum += Math.abs(a.data[i] - b.data[i]);
+  return sum / a.data.length;
+})"""
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_the_pictures_in_the_documents_are_those_of_the_page(browser: Browser, name: str, tmp_path: Path) -> None:
+    """Fonts differ from machine to machine: a mean difference of 6 in 255 is allowed, another layout is not."""
+    stored, drawn = (pictures.FOLDER / name).read_bytes(), pictures.draw(browser, tmp_path, name)
+    assert len(stored) < 200_000
+    urls = [f"data:image/png;base64,{base64.b64encode(data).decode()}" for data in (stored, drawn)]
+    browser.open(tmp_path / "page.html")
+    assert browser.run(f"{DIFFERENCE}({json.dumps(urls)})") < 6
+    dark = next(other for other in pictures.PICTURES if other != name)
+    urls[1] = f"data:image/png;base64,{base64.b64encode((pictures.FOLDER / dark).read_bytes()).decode()}"
+    assert browser.run(f"{DIFFERENCE}({json.dumps(urls)})") > 50

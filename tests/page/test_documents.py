@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analyze.cli.deliver import page_name
 from analyze.compare import compare
 from analyze.compare.snapshots import compare_snapshots
 from analyze.ranks import Job
@@ -24,6 +25,7 @@ from tests.conftest import ROOT
 from tests.page.browser import Browser
 from tests.page.conftest import lesson
 from tests.page.markup import read, unpacked
+from tests.page.test_browser import AUDIT, AXE
 
 SAMPLES = ROOT / "sample_traces"
 TIMELINE = "gpuledger.timeline"
@@ -67,6 +69,9 @@ def test_every_kind_of_document_has_a_sound_page(shared: Path, browser: Browser,
         for dark in (False, True):
             browser.open(path, width=360, dark=dark)
             assert browser.run("document.documentElement.scrollWidth") <= 360, name
+        if AXE.exists():
+            browser.run(AXE.read_text(encoding="utf-8") + "; 1")
+            assert browser.run(AUDIT) == [], name
     assert browser.said == []
     assert browser.asked == []
 
@@ -160,3 +165,18 @@ def test_a_redacted_page_has_no_host_in_its_name(name: str, tmp_path: Path) -> N
     scene = unpacked(read(text), "scene-data")
     assert "example.org" not in text
     assert not any("/home" in one or "home/me" in one for one in scene["names"])
+
+
+@pytest.mark.parametrize(
+    ("paths", "redacted", "name"),
+    [
+        (["a/run.json.gz"], False, "run.html"),
+        (["-"], False, "report.html"),
+        ([], False, "report.html"),
+        (["snap.pickle"], False, "snap.html"),
+        (["a/before.json", "b/after.json.gz"], False, "before-and-after.html"),
+        (["host.example.org_4711.1700000000000000000.pt.trace.json"], True, "host-1_process-1.pt.trace.html"),
+    ],
+)
+def test_names_of_pages(paths: list[str], redacted: bool, name: str) -> None:
+    assert page_name(paths, redacted=redacted) == name

@@ -17,6 +17,7 @@ import pytest
 
 from analyze.inert import printable
 from analyze.report import build_report, write
+from analyze.report.html import parts
 from analyze.report.html.render import SCRIPTS, bundle, render
 from analyze.report.report import Report
 from analyze.report.text import cells
@@ -261,3 +262,15 @@ def test_cells_print_as_in_the_other_formats() -> None:
     assert [text for text in times if text not in shown] == []
     assert duration(1_234_567) == "1.23 ms"
     assert percent(0.877) == "87.7%"
+
+
+def test_what_cannot_be_drawn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(parts, "build_scene", broken)
+    elements = read(render(sample_report("vit_tiny_fp32_synthetic")))
+    said = " ".join(one.text for one in elements if "not-drawn" in one.path)
+    assert "timeline: internal error" in said
+    assert not any(one.attributes.get("id") == "timeline" for one in elements)
+    assert any(one.attributes.get("id") == "ledger" for one in elements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analyze.blocks import Column, Kind, Table
@@ -53,6 +53,7 @@ class Parts:
         memory: pictures of a memory snapshot.
         heat: who waits for whom.
         pair: two ledgers one above the other.
+        failed: what could not be drawn for an internal error.
     """
 
     scene: dict[str, Any] | None = None
@@ -70,6 +71,7 @@ class Parts:
     memory: tuple[MemoryView, ...] = ()
     heat: HeatMap | None = None
     pair: PairView | None = None
+    failed: tuple[str, ...] = ()
 
     def spans_of(self, section: str, title: str) -> _Spans:
         """What the rows of a table are about, empty where that is not known."""
@@ -77,21 +79,23 @@ class Parts:
 
 
 def parts_of(document: Document) -> Parts:
-    """The parts of a document; what raises is left out."""
-    inner = getattr(document, "report", document)
-    sides = getattr(document, "sides", None)
+    """The parts of a document; what raises is left out, and named."""
+    inner, sides, guard = getattr(document, "report", document), getattr(document, "sides", None), Guard()
+    parts = Parts()
     if isinstance(inner, Report):
-        return _of_trace(inner)
-    if isinstance(inner, SnapshotReport):
-        return _of_snapshot(inner)
-    if isinstance(inner, RanksReport):
-        return _of_job(inner)
-    return Parts() if sides is None else _of_pair(*sides)
+        parts = _of_trace(inner, guard)
+    elif isinstance(inner, SnapshotReport):
+        parts = _of_snapshot(inner, guard)
+    elif isinstance(inner, RanksReport):
+        parts = _of_job(inner, guard)
+    elif sides is not None:
+        parts = _of_pair(sides[0], sides[1], guard)
+    return replace(parts, failed=tuple(missing.id for missing in guard.raised()))
 
 
-def _of_trace(report: Report) -> Parts:
-    guard, measures = Guard(), report.measures
-    scene = guard.make_or("scene", lambda: build_scene(report), None)
+def _of_trace(report: Report, guard: Guard) -> Parts:
+    measures = report.measures
+    scene = guard.make_or("timeline", lambda: build_scene(report), None)
     device = measures.headline if present(measures.headline) else None
     origin = scene.origin_ns if scene else 0
     gaps = guard.make_or("gaps", lambda: tuple((g.start_ns - origin, g.length_ns) for g in measures.gaps), ())
@@ -109,8 +113,8 @@ def _of_trace(report: Report) -> Parts:
     )
 
 
-def _of_snapshot(report: SnapshotReport) -> Parts:
-    guard, snapshot = Guard(), report.source
+def _of_snapshot(report: SnapshotReport, guard: Guard) -> Parts:
+    snapshot = report.source
     if snapshot is None:
         return Parts()
     return Parts(
@@ -121,8 +125,8 @@ def _of_snapshot(report: SnapshotReport) -> Parts:
     )
 
 
-def _of_job(report: RanksReport) -> Parts:
-    guard, document = Guard(), report.job.document()
+def _of_job(report: RanksReport, guard: Guard) -> Parts:
+    document = report.job.document()
     scene, note = guard.make_or("lanes", lambda: ranks_scene(document), None) or (None, "")
     return Parts(
         scene=scene,
@@ -133,8 +137,7 @@ def _of_job(report: RanksReport) -> Parts:
     )
 
 
-def _of_pair(a: Report, b: Report) -> Parts:
-    guard = Guard()
+def _of_pair(a: Report, b: Report, guard: Guard) -> Parts:
     scene = guard.make_or("lanes", lambda: pair_scene(a, b), None)
     return Parts(
         scene=scene,

@@ -43,7 +43,7 @@ def host_lanes(
     order = np.lexsort((-until, begin, of))
     begin, until, node, of = begin[order], until[order], node[order], of[order]
     found = []
-    for one in np.unique(np.concatenate((of, _marked(host)))).tolist():
+    for one in _in_order(trace, of, until - begin, _marked(host)):
         mine = of == one
         found.append(
             {
@@ -57,6 +57,13 @@ def host_lanes(
             }
         )
     return found, merged.limit_ns
+
+
+def _in_order(trace: Trace, thread: Int64, dur_ns: Int64, marked: Int64) -> list[int]:
+    """The threads: those that hold the steps first, then the busiest."""
+    holds, busy = set(trace.steps["thread"].to_list()), np.bincount(thread, weights=dur_ns).tolist()
+    known = np.unique(np.concatenate((thread, marked))).tolist()
+    return sorted(known, key=lambda one: (one not in holds, -busy[one] if one < len(busy) else 0, one))
 
 
 def _merged(tree: CallTree, chosen: Int64, start: Int64, end: Int64, thread: Int64) -> Merged:
