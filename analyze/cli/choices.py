@@ -33,6 +33,7 @@ class Measuring:
         definitions: limits and list lengths.
         limits: limits of rules that are not their own.
         ops: how ops are listed.
+        one_screen: only what one screen shows.
     """
 
     steps: tuple[int | None, int | None] | None = None
@@ -40,6 +41,7 @@ class Measuring:
     definitions: Definitions = field(default_factory=Definitions)
     limits: Mapping[str, float] = field(default_factory=dict)
     ops: OpsView = field(default_factory=OpsView)
+    one_screen: bool = False
 
     @property
     def selects(self) -> bool:

@@ -65,6 +65,7 @@ def _report(trace: Trace, measuring: Measuring) -> Report:
         definitions=measuring.definitions,
         limits=measuring.limits,
         ops=measuring.ops,
+        one_screen=measuring.one_screen,
     )
 
 

@@ -96,7 +96,8 @@ def report_command(
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
 
-    measuring = Measuring(steps, range_name, definitions, dict(limits), OpsView(sort or "", group_by_shape))
+    view, one_screen = OpsView(sort or "", group_by_shape), delivery.one_screen_only
+    measuring = Measuring(steps, range_name, definitions, dict(limits), view, one_screen)
     with progress() as on_progress:
         reading = Reading(jobs, trust_size, on_progress)
         redaction = delivery.redaction()

@@ -182,5 +182,5 @@ def _measure(answers: Answers) -> BlockingCalls:
 
 FINAL_SYNC = Question("final-sync", lambda a: find_final_sync(a.trace, a.ask(HOST).blocking, a.definitions))
 QUESTION: Question[BlockingCalls] = Question(
-    "blocking_calls", _measure, answer=BlockingCalls, section=lambda a: section(a.ask(QUESTION))
+    "blocking_calls", _measure, answer=BlockingCalls, section=lambda a: section(a.ask(QUESTION)), on_screen=False
 )

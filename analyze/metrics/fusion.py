@@ -327,4 +327,5 @@ QUESTION: Question[Fusion] = Question(
     lambda a: measure_fusion(a.trace, a.ask(ATTRIBUTION)),
     answer=Fusion,
     section=lambda a: section(a.ask(QUESTION)),
+    on_screen=False,
 )

@@ -233,4 +233,5 @@ QUESTION = Question(
     lambda a: largest_gaps(a.trace, a.ask(TIMELINES), a.ask(GAP_PARTS), a.definitions.top),
     answer=list[Gap],
     section=_section,
+    on_screen=False,
 )

@@ -160,5 +160,6 @@ QUESTION = Question(
     lambda a: measure_modules(a.ask(ATTRIBUTION)),
     answer=list[Module],
     section=_section,
+    on_screen=False,
     not_measured=_not_measured,
 )

@@ -384,5 +384,6 @@ QUESTION = Question(
     answer=HostSide,
     section=_section,
     without_device=True,
+    on_screen=False,
     not_measured=_not_measured,
 )

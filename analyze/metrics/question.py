@@ -84,6 +84,7 @@ class Question(Generic[T]):
         shown: the part of an answer that the JSON report holds.
         section: the section that shows it, None where it has none of its own.
         without_device: the section is printed for traces without device activity too.
+        on_screen: a report on one screen shows something of the section.
         notices: what is odd in the answer.
         not_measured: what the file cannot answer of it.
     """
@@ -94,6 +95,7 @@ class Question(Generic[T]):
     shown: Callable[[T, Definitions], Any] = lambda answer, _: answer
     section: Callable[[Answers], Section | None] | None = None
     without_device: bool = False
+    on_screen: bool = True
     notices: Callable[[Answers], Iterable[Notice]] = _nothing
     not_measured: Callable[[Answers], Iterable[NotMeasured]] = _nothing
 

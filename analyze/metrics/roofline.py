@@ -309,5 +309,6 @@ QUESTION = Question(
     lambda a: measure_roofline(a.trace, a.ask(ATTRIBUTION), a.ask(GPU), a.definitions.short_kernel_ns),
     answer=Roofline,
     section=_section,
+    on_screen=False,
     not_measured=_not_measured,
 )

@@ -33,6 +33,7 @@ def build_report(
     definitions: Definitions | None = None,
     ops: OpsView | None = None,
     limits: Mapping[str, float] | None = None,
+    one_screen: bool = False,
 ) -> Report:
     """Measure a trace and judge it.
 
@@ -43,6 +44,7 @@ def build_report(
         definitions: limits and list lengths; the defaults where None.
         ops: how ops are sorted and grouped; the defaults where None.
         limits: limits by rule id where they are not the rules' own.
+        one_screen: measure only what a report on one screen shows; other formats would lack sections.
 
     Raises:
         SelectionError: no such steps or range.
@@ -53,11 +55,11 @@ def build_report(
     verdict = guard.make_or("verdict", lambda: judge(measures, definitions, cut=trace.recording.cut), _NO_VERDICT)
     diagnosis = diagnose(measures, definitions, cut=trace.recording.cut, limits=limits)
     info, program = _info(trace, measures, device), program_version()
-    sections = _sections(guard, measures, device, diagnosis)
+    sections = _sections(guard, measures, device, diagnosis, one_screen=one_screen)
     whole = guard.make_or("ledger", lambda: _ledger(device, measures), None)
     commands = guard.make_or("commands", lambda: tuple(next_steps(trace, measures, diagnosis)), ())
     metrics = _metrics(guard, measures, device)
-    missing = guard.make_or("what was not measured", lambda: tuple(_not_measured(measures)), ())
+    missing = () if one_screen else guard.make_or("what was not measured", lambda: tuple(_not_measured(measures)), ())
     absent = (*measures.absent, *guard.raised())
     return Report(
         version=program,
@@ -85,10 +87,12 @@ def build_report(
     )
 
 
-def _sections(guard: Guard, measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis) -> tuple[Section, ...]:
-    sections = sections_of(guard, measures, device, diagnosis)
+def _sections(
+    guard: Guard, measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis, *, one_screen: bool
+) -> tuple[Section, ...]:
+    sections = sections_of(guard, measures, device, diagnosis, one_screen=one_screen)
     kernels = measures.kernels
-    if not present(kernels):
+    if one_screen or not present(kernels):  # one screen has no table of kernels
         return sections
     return guard.make_or("kernel names", lambda: with_short_names(sections, (one.name for one in kernels)), sections)
 

@@ -16,7 +16,7 @@ _Made = Callable[[], Section | None]
 
 
 def sections_of(
-    guard: Guard, measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis
+    guard: Guard, measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis, *, one_screen: bool = False
 ) -> tuple[Section, ...]:
     """The sections in printing order.
 
@@ -25,15 +25,22 @@ def sections_of(
         measures: what was measured.
         device: the headline device, None without one.
         diagnosis: what to do first.
+        one_screen: leave out what one screen does not show.
     """
-    made = (guard.make(f"section {name}", how) for name, how in _sections(measures, device, diagnosis))
+    made = (
+        guard.make(f"section {name}", how)
+        for name, how in _sections(measures, device, diagnosis, one_screen=one_screen)
+    )
     return tuple(section for section in made if present(section) and section is not None)
 
 
-def _sections(measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis) -> Iterator[tuple[str, _Made]]:
+def _sections(
+    measures: Measures, device: DeviceTime | None, diagnosis: Diagnosis, *, one_screen: bool
+) -> Iterator[tuple[str, _Made]]:
     """Name and maker of each section; a maker gives None where there is nothing to say."""
     for question in QUESTIONS:
-        if question.section and (device or question.without_device):
+        shown = question.on_screen or not one_screen or device is None
+        if question.section and shown and (device or question.without_device):
             yield question.key, partial(question.section, measures)
         if device and question is Measures.trust:
             yield "findings", partial(advice.section, diagnosis)

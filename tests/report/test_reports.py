@@ -166,3 +166,13 @@ def test_json_escapes_what_a_terminal_would_act_on(sample: Report) -> None:
     text = render(hostile, "json")
     assert json.loads(text)["trace"]["name"] == hostile.trace.name
     assert not re.search("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\x1b]", text)
+
+
+@pytest.mark.parametrize("name", ["", "h100_owlv2_large.json.gz", "a100_nccl_training.json.gz", "cpu_only_ops.json.gz"])
+def test_a_report_for_one_screen_only_draws_the_same_screen(name: str, request: pytest.FixtureRequest) -> None:
+    """It leaves out what one screen does not show."""
+    path = request.getfixturevalue("shared") / "traces" / name if name else SAMPLES[-1]
+    trace = Trace.load(path)
+    less = build_report(trace, one_screen=True)
+    assert render(less, "terminal") == render(build_report(trace), "terminal")
+    assert "roofline" not in less.measures._found
