@@ -1,6 +1,6 @@
 """Record a trace that analyze can use in full: warmed up, steady, with what was asked for stored inside.
 
-``from capture import record`` records a loop of your own; the command ``capture`` records a model.
+`from capture import record` records a loop of your own; the command `capture` records a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lets ``python -m capture`` do what the command ``capture`` does."""
+"""Lets `python -m capture` do what the command `capture` does."""
 
 from capture.cli import main
 

@@ -39,7 +39,7 @@ def run_script(script: Path, args: Sequence[str], recorder: Recorder, *, hook: s
 
     Args:
         script: A Python file.
-        args: What it finds in ``sys.argv``.
+        args: What it finds in `sys.argv`.
         recorder: Not yet begun.
         hook: "optimizer", "forward", or "auto" for the first of them that the script has.
         stop: End the script when all passes are done.

@@ -33,10 +33,10 @@ _OUT_OF_MEMORY = (
 def place(loaded: LoadedModel, settings: Settings, device: Device) -> Forward:
     """Move the model and its input to the device and wrap them as asked.
 
-    Call inside ``torch.inference_mode()``. The module itself is moved and cast in place.
+    Call inside `torch.inference_mode()`. The module itself is moved and cast in place.
 
     Returns:
-        A call without arguments; with ``cuda_graph`` it replays a captured forward.
+        A call without arguments; with `cuda_graph` it replays a captured forward.
     """
     dtype = torch.float32 if settings.autocast else DTYPES[settings.precision]
     with torch.inference_mode(mode=False):  # parameters made inside could never be moved or compiled again

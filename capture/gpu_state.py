@@ -163,7 +163,7 @@ def summarize_samples(samples: Sequence[GpuSample]) -> GpuDuring | None:
 
 
 class GpuWatch:
-    """Reads one GPU; without NVML every method does nothing and ``state`` says why."""
+    """Reads one GPU; without NVML every method does nothing and `state` says why."""
 
     def __init__(self, nvml: Any | None, handle: Any, reason: str | None) -> None:
         self._nvml = nvml

@@ -1,4 +1,4 @@
-"""Whether two series of times differ by more than they spread: the rule that ``analyze compare`` has for steps."""
+"""Whether two series of times differ by more than they spread: the rule that `analyze compare` has for steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The block of a recorded loop: under the key ``gpuledger`` of its trace, and the whole of its run.json.
+"""The block of a recorded loop: under the key `gpuledger` of its trace, and the whole of its run.json.
 
 Its keys mean what they mean in :mod:`capture.metadata`; what a loop of somebody else's does not say (the
 model, the precision that was asked for) is absent. Beyond those:
@@ -9,7 +9,7 @@ model             str; the name of the script
 precision         str | null; what was asked for, where capture itself trained; as are the next two
 amp, compile      bool
 step_ended_by     str; what ended a step, such as "rec.step()" or "AdamW.step"
-parameter_count   int | null; of the model: given to ``record``, or what the optimizer or the outermost module holds
+parameter_count   int | null; of the model: given to `record`, or what the optimizer or the outermost module holds
 parameter_bytes   int | null; their memory
 batch_size        int | null; samples per step, where the loop said so and they were all alike
 samples_per_step  float | null; their mean over the timed steps
@@ -20,7 +20,7 @@ job               {rank, world_size, local_rank, backend}
 warmup, latency, profile, snapshot   null where the pass is not there
 ================= ==========================================================================================
 
-The steps are not stopped for isolated ones, so ``latency.request_p50_ns`` is ``latency.p50_ns``, and the
+The steps are not stopped for isolated ones, so `latency.request_p50_ns` is `latency.p50_ns`, and the
 stretch compares a profiled step with a timed one.
 """
 

@@ -1,10 +1,10 @@
-"""The block of a recording: one object under the key ``gpuledger`` of the trace, and the whole of run.json.
+"""The block of a recording: one object under the key `gpuledger` of the trace, and the whole of run.json.
 
 It is written into the exported file by this module, with the standard library's JSON: torch's own way
-(``add_metadata_json``) loses what is added after the profiler stopped, and breaks the file where a string
+(`add_metadata_json`) loses what is added after the profiler stopped, and breaks the file where a string
 holds a quote or a backslash.
 
-Keys of the block (``schema_version`` "1.0"); times are integer nanoseconds, sizes integer bytes, null is
+Keys of the block (`schema_version` "1.0"); times are integer nanoseconds, sizes integer bytes, null is
 "not known" or "does not apply here":
 
 ===================== ======================================================================================
@@ -42,9 +42,9 @@ load                  :class:`capture.environment.Load`
 environment           {str: str}; the variables of an allow-list that are set
 ===================== ======================================================================================
 
-How far the profiler stretched a forward is ``profile.profiled_wall_ns / profile.steps`` over
-``latency.request_p50_ns``: both are host times of forwards up to the end of a wait (with several steps, of a
-row of them), whereas ``latency.p50_ns`` is the device's time back to back.
+How far the profiler stretched a forward is `profile.profiled_wall_ns / profile.steps` over
+`latency.request_p50_ns`: both are host times of forwards up to the end of a wait (with several steps, of a
+row of them), whereas `latency.p50_ns` is the device's time back to back.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def to_json(value: object, *, indent: int | None = None) -> str:
 
 
 def write_trace(exported: Path, block: object, target: Path) -> None:
-    """Copy an exported trace to ``target`` (.json.gz) with the block as its first key.
+    """Copy an exported trace to `target` (.json.gz) with the block as its first key.
 
     The file appears under its name only when it is whole.
 

@@ -33,7 +33,7 @@ def check_target(target: Path, *, force: bool, spoken: Spoken = "option") -> Non
     Args:
         target: The folder.
         force: It may be overwritten.
-        spoken: Whether the hint names options of the command line or arguments of ``record``.
+        spoken: Whether the hint names options of the command line or arguments of `record`.
 
     Raises:
         OutputError: The folder exists and is not empty, or is not a folder.
@@ -51,9 +51,9 @@ def check_target(target: Path, *, force: bool, spoken: Spoken = "option") -> Non
 
 @contextmanager
 def staged(target: Path) -> Iterator[Path]:
-    """A temporary folder beside ``target``, moved to it when the block ends well and removed otherwise.
+    """A temporary folder beside `target`, moved to it when the block ends well and removed otherwise.
 
-    With an older recording in ``target``, its files are replaced one by one and those that the new one lacks
+    With an older recording in `target`, its files are replaced one by one and those that the new one lacks
     are removed; files of other names are left alone.
 
     Raises:

@@ -1,6 +1,6 @@
 """The passes over consecutive steps of one loop: first step, warm-up, latency, trace, memory snapshot.
 
-They are one generator that rests while a step of the loop runs: each ``yield`` is one step. So the order of
+They are one generator that rests while a step of the loop runs: each `yield` is one step. So the order of
 the passes reads as it happens, and a loop that ends early closes the generator, which stops whatever records.
 """
 
@@ -38,7 +38,7 @@ JOB_WARMUP = 30
 
 Result = TypeVar("Result")
 Steps = Generator[None, "float | None", Result]
-"""Rests at each ``yield`` for one step of the loop; is sent the number of samples of that step."""
+"""Rests at each `yield` for one step of the loop; is sent the number of samples of that step."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ class _Pace:
 
 
 class Passes:
-    """All passes of one recording; ``advance`` after each step of the loop.
+    """All passes of one recording; `advance` after each step of the loop.
 
     Args:
         plan: What to do.
         staging: An existing folder for the files.
-        calls: The steps are calls with time between them, each announced by ``begin_call``; otherwise a step
+        calls: The steps are calls with time between them, each announced by `begin_call`; otherwise a step
             begins where the one before it ended.
         fixed: The number of steps must not depend on times: the passes of a distributed job.
     """

@@ -1,7 +1,7 @@
 """fp32, tf32, fp16, bf16: which switches of torch each one sets, and how they are put back.
 
-The legacy switches (``allow_tf32``) are set, for every version of torch: they exist in all of them, keep the
-getters of the newer API consistent, and ``torch.compile`` reads them. The newer API (``fp32_precision``,
+The legacy switches (`allow_tf32`) are set, for every version of torch: they exist in all of them, keep the
+getters of the newer API consistent, and `torch.compile` reads them. The newer API (`fp32_precision`,
 torch 2.9 and later) is only read, and cleared where a program set it before: a value set there above a switch
 is inherited where the switch says nothing, and wins.
 """
@@ -49,9 +49,9 @@ class PrecisionState:
     """torch's switches for 32-bit and half arithmetic; None where this torch cannot say.
 
     Attributes:
-        matmul_allow_tf32: ``torch.backends.cuda.matmul.allow_tf32``.
-        cudnn_allow_tf32: ``torch.backends.cudnn.allow_tf32``; torch's default is True.
-        float32_matmul_precision: ``torch.get_float32_matmul_precision()``.
+        matmul_allow_tf32: `torch.backends.cuda.matmul.allow_tf32`.
+        cudnn_allow_tf32: `torch.backends.cudnn.allow_tf32`; torch's default is True.
+        float32_matmul_precision: `torch.get_float32_matmul_precision()`.
         fp16_reduced_precision_reduction: May fp16 products be summed in fp16.
         bf16_reduced_precision_reduction: May bf16 products be summed in bf16.
         fp16_accumulation: May tensor cores accumulate in fp16.
@@ -100,7 +100,7 @@ def arithmetic(precision: Precision) -> Iterator[PrecisionState]:
 def cudnn_search(*, enabled: bool) -> Iterator[None]:
     """Let cuDNN search its fastest algorithms inside.
 
-    The attribute is set rather than ``torch.backends.cudnn.flags()`` used: the defaults of that context
+    The attribute is set rather than `torch.backends.cudnn.flags()` used: the defaults of that context
     manager would switch cuDNN off altogether.
     """
     before = torch.backends.cudnn.benchmark

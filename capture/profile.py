@@ -53,7 +53,7 @@ class Profile:
 
 
 def record_trace(forward: Forward, device: Device, settings: Settings, path: Path) -> Profile:
-    """Profile into a plain JSON file at this path; call inside ``torch.inference_mode()``, on a warm model.
+    """Profile into a plain JSON file at this path; call inside `torch.inference_mode()`, on a warm model.
 
     Raises:
         ProfileError: No kernel was recorded on a CUDA device, or the exporter wrote invalid JSON.

@@ -1,4 +1,4 @@
-"""``record``: the passes of a recording over the steps of a loop, or over the calls of a function."""
+"""`record`: the passes of a recording over the steps of a loop, or over the calls of a function."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def record(
 ) -> Recorder:
     """Record a loop of your own: warm-up, latency, trace and memory snapshot over its consecutive steps.
 
-    Used as ``with record("runs/baseline") as rec:`` around a loop that calls ``rec.step()`` at the end of each
-    step, or as a decorator, ``@record("runs/baseline")``, of a function of which each call is a step.
+    Used as `with record("runs/baseline") as rec:` around a loop that calls `rec.step()` at the end of each
+    step, or as a decorator, `@record("runs/baseline")`, of a function of which each call is a step.
 
     Args:
         folder: Where trace.json.gz, run.json and, on CUDA, snapshot.pickle go; in a distributed job they go
@@ -145,7 +145,7 @@ class Recorder:
             True when all passes are done and written: the loop may end, or go on at its full speed.
 
         Raises:
-            SettingsError: Outside the ``with`` block, or in another thread than the loop's.
+            SettingsError: Outside the `with` block, or in another thread than the loop's.
             OutputError: The files cannot be written.
         """
         if self.done:
@@ -204,7 +204,7 @@ class Recorder:
         return self.folder / f"rank-{job.rank}" if job.distributed else self.folder
 
     def begin(self) -> None:
-        """Begin as ``with`` does, for a loop that is watched from outside; gives way to the loop's own recorder."""
+        """Begin as `with` does, for a loop that is watched from outside; gives way to the loop's own recorder."""
         self._gives_way = True
         self._open(calls=False)
 

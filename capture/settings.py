@@ -33,7 +33,7 @@ class Settings:
     """One recording: one model, one precision, one batch size.
 
     Attributes:
-        model: A timm name, or ``module:function`` for the user's own.
+        model: A timm name, or `module:function` for the user's own.
         precision: What the arithmetic is asked to be.
         batch_size: Samples per forward; None takes the example's own, or 64 where the model leaves it open.
         device: Where it runs; already resolved, never "auto".
@@ -41,13 +41,13 @@ class Settings:
         pretrained: Trained weights instead of random ones.
         amp: Reach fp16 or bf16 by autocast instead of by casting the model.
         channels_last: Model and input in the channels-last memory format.
-        compile: The model goes through ``torch.compile``.
+        compile: The model goes through `torch.compile`.
         cuda_graph: The forward is captured once and replayed.
         cudnn_benchmark: cuDNN searches its fastest convolution during the warm-up.
         repeat: Whole measurements (model built anew, warm-up, latency).
         warmup: Exactly so many warm-up iterations; None goes on until the model is steady.
         iterations: Measured iterations; None takes the device's default.
-        compile_mode: Mode of ``torch.compile``; None is its default.
+        compile_mode: Mode of `torch.compile`; None is its default.
         steps: Forwards in the trace.
         stacks: Python stacks in the trace.
         shapes: Operand shapes in the trace.
@@ -127,7 +127,7 @@ def split_device(asked: str) -> tuple[str, int | None]:
 
 
 def check_amp(precisions: tuple[Precision, ...], *, amp: bool) -> None:
-    """Refuse ``--amp`` where no asked-for precision is a half one.
+    """Refuse `--amp` where no asked-for precision is a half one.
 
     Raises:
         SettingsError: Autocast has nothing to cast to.

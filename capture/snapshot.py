@@ -66,7 +66,7 @@ class Snapshot:
 def record_snapshot(
     make_forward: Callable[[], Forward], device: Device, path: Path, *, starts: str = "forward", steps: int = 1
 ) -> Snapshot:
-    """Record the allocations of forwards and write the snapshot; call inside ``torch.inference_mode()``.
+    """Record the allocations of forwards and write the snapshot; call inside `torch.inference_mode()`.
 
     Args:
         make_forward: Gives the forward; what it allocates itself is recorded, so it moves the model to the

@@ -21,7 +21,7 @@ _NOISE = re.compile(
 def without_profiler_noise() -> Iterator[None]:
     """Hold back what is written to file descriptor 2 inside; afterwards pass on all but known noise.
 
-    The profiler's C++ part writes to the descriptor directly, past ``sys.stderr``.
+    The profiler's C++ part writes to the descriptor directly, past `sys.stderr`.
     """
     sys.stderr.flush()
     saved = os.dup(2)

@@ -30,7 +30,7 @@ _CURVE_ENDS = 4
 def format_time(time_ns: float) -> str:
     """A time in the unit that fits it, with three significant digits."""
     divisor, unit = _fitting_unit(time_ns)
-    return f"{format_number(time_ns / divisor)} {unit}"
+    return f"{time_ns:.0f} ns" if unit == "ns" else f"{format_number(time_ns / divisor)} {unit}"
 
 
 def format_number(value: float) -> str:

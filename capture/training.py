@@ -1,4 +1,4 @@
-"""``capture --train``: steps of training of a model that capture builds, recorded as any loop is."""
+"""`capture --train`: steps of training of a model that capture builds, recorded as any loop is."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def train_run(settings: Settings, folder: Path, *, workers: int | None, force: b
     """Record steps of training: forward, loss, backward, AdamW.
 
     Args:
-        settings: What to record; ``iterations`` steps are timed and ``steps`` are traced.
+        settings: What to record; `iterations` steps are timed and `steps` are traced.
         folder: Its own folder.
         workers: Workers of a DataLoader over synthetic images; None trains on one batch that stays on the device.
         force: Overwrite an older recording there.

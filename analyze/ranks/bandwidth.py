@@ -1,4 +1,4 @@
-"""Algorithm and bus bandwidth, from data time only (ranks.md, section 5).
+"""Algorithm and bus bandwidth, from data time only (docs/ranks.md).
 
 Source of the factors: NVIDIA/nccl-tests, GetBw of each collective.
 """

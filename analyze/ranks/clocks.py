@@ -1,4 +1,4 @@
-"""One time for all ranks: offsets of their clocks from when matched collectives end (ranks.md, section 4)."""
+"""One time for all ranks: offsets of their clocks from when matched collectives end (docs/ranks.md)."""
 
 from __future__ import annotations
 

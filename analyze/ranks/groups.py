@@ -1,4 +1,4 @@
-"""Names of groups that mean the same on all ranks (ranks.md, section 3)."""
+"""Names of groups that mean the same on all ranks (docs/ranks.md)."""
 
 from __future__ import annotations
 

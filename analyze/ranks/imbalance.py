@@ -1,4 +1,4 @@
-"""Whether ranks do the same work: steps, and kinds of work, each as its largest over its lower median (ranks.md, 6)."""
+"""Whether ranks do the same work: steps, and kinds of work, each as its largest over its lower median."""
 
 from __future__ import annotations
 

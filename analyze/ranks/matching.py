@@ -1,4 +1,4 @@
-"""Which kernels of different ranks are one collective (ranks.md, section 3)."""
+"""Which kernels of different ranks are one collective (docs/ranks.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipeline stages step by step: what each computes, and what it waits for its neighbours (ranks.md, section 6)."""
+"""Pipeline stages step by step: what each computes, and what it waits for its neighbours (docs/ranks.md)."""
 
 from __future__ import annotations
 

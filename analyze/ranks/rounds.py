@@ -1,4 +1,4 @@
-"""Files to one job and one round of it: one file per rank, recorded at one time (ranks.md, section 2)."""
+"""Files to one job and one round of it: one file per rank, recorded at one time (docs/ranks.md)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class FileInfo:
         nccl: version of NCCL, empty where not recorded.
         window_start_ns: first activity, on the file's clock with the base time; None without activities.
         window_end_ns: last end of an activity, None likewise.
-        computation_ns: ledger of metrics.md, section 1; these four sum to the window.
+        computation_ns: ledger of docs/definitions.md; these four sum to the window.
         exposed_communication_ns: likewise.
         exposed_copy_ns: likewise.
         idle_ns: likewise.

@@ -1,4 +1,4 @@
-"""The declared columns of what one file comes down to (ranks.md, section 7), and of the frames of a job."""
+"""The declared columns of what one file comes down to (docs/ranks.md), and of the frames of a job."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STRETCHES: Schema = (
 )
 LEDGERS: Schema = (
     Field("step", _TEXT, "profiler step, null for the whole window"),
-    Field("part", _TEXT, "part of the ledger of metrics.md, section 1"),
+    Field("part", _TEXT, "part of the ledger of docs/definitions.md"),
     Field("ns", _INT, "nanoseconds"),
 )
 CATEGORIES: Schema = (

@@ -1,4 +1,4 @@
-"""Waiting and transfer of each kernel, and who owns each rank's window (ranks.md, section 5)."""
+"""Waiting and transfer of each kernel, and who owns each rank's window (docs/ranks.md)."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def own_rank(
 
 @dataclass(frozen=True)
 class Lateness:
-    """Why the last rank of each entry came last (ranks.md, section 6).
+    """Why the last rank of each entry came last (docs/ranks.md).
 
     Attributes:
         before_ns: the last rank's owners since its group was last in step, a column per `PARTS`.

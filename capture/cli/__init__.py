@@ -11,7 +11,7 @@ from capture.cli.script import run_script as run_script
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Entry point of the command ``capture``; ends the process with 0, 2 or 130, or as the script ended."""
+    """Entry point of the command `capture`; ends the process with 0, 2 or 130, or as the script ended."""
     import sys
 
     given = list(sys.argv[1:] if args is None else args)

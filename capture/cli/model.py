@@ -1,4 +1,4 @@
-"""``capture``: records a model that it builds itself."""
+"""`capture`: records a model that it builds itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``capture run``: records a script of the user's own, without edits."""
+"""`capture run`: records a script of the user's own, without edits."""
 
 from __future__ import annotations
 

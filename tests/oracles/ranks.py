@@ -1,4 +1,4 @@
-"""The figures of a job by brute force, written from ranks.md alone: slow and obvious, no arrays, no shared code.
+"""The figures of a job by brute force, written from docs/ranks.md alone: slow and obvious, no arrays, no shared code.
 
 It reads documents as `tests.ranks.jobs` writes them: one device per file, kernels, copies, args on every collective.
 """

@@ -1,4 +1,4 @@
-"""What may not change a figure, and what must sum (ranks.md, section 11)."""
+"""What may not change a figure, and what must sum (docs/ranks.md)."""
 
 from __future__ import annotations
 

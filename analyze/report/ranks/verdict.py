@@ -1,4 +1,4 @@
-"""What a job's report says first: who is late, only where the records prove it (ranks.md, section 6)."""
+"""What a job's report says first: who is late, only where the records prove it (docs/ranks.md)."""
 
 from __future__ import annotations
 
