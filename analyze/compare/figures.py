@@ -88,9 +88,9 @@ def _latency(subject: Comparable) -> Iterator[Figure]:
     samples, rate = found.latency_samples_ns, found.throughput_samples_per_s
     label = "A step (median)" if found.unit == "step" else "A forward (median)"
     yield Figure("latency_p50", label, "ns", "lower", found.latency_p50_ns, samples)
-    if rate is not None:
-        work = rate * found.latency_p50_ns  # samples of the data times nanoseconds per second
-        yield Figure("throughput", "Samples per second", "rate", "higher", rate, tuple(work / ns for ns in samples))
+    work = (rate or 0) * found.latency_p50_ns  # samples of the data times nanoseconds per second
+    rates = tuple(work / ns for ns in samples) if rate else ()
+    yield Figure("throughput", "Samples per second", "rate", "higher", rate, rates)
 
 
 def _whole(steps: Sequence[_Step]) -> Sequence[_Step]:

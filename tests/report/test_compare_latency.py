@@ -139,3 +139,12 @@ def test_samples_that_are_none_are_left_out(tmp_path: Path, odd: object) -> None
     found = recorded(tmp_path / "a.json", SLOW, latency={"p50_ns": 5, "samples_ns": odd})
     assert found.trace.recorded is not None
     assert (found.trace.recorded.latency_p50_ns, found.trace.recorded.latency_samples_ns) == (5, ())
+
+
+def test_a_run_whose_samples_nobody_counted_is_no_slower_for_it(tmp_path: Path) -> None:
+    """Its samples per second are unknown rather than 0."""
+    uncounted = {**block(SLOW)["latency"], "throughput_samples_per_s": None}
+    found = compare(recorded(tmp_path / "a.json", SLOW), recorded(tmp_path / "b.json", SLOW, latency=uncounted))
+    row = found.changes.row("throughput")
+    assert row is not None
+    assert (row.b, row.verdict) == (None, "not-comparable")
