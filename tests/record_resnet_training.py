@@ -1,4 +1,4 @@
-"""Record sample_traces/resnet_training_cpu.json.gz again: `OMP_NUM_THREADS=1 python -m tests.record_resnet_training DIR`.
+"""Record sample_traces/resnet_training_cpu.json.gz again: `python -m tests.record_resnet_training DIR`.
 
 It wants a machine that does nothing else; the block in the trace says whether it did. DIR gets `trace.json.gz` and
 `run.json`.
