@@ -18,7 +18,7 @@ _OF_THE_FILE = frozenset(("size_bytes", "sha256"))
 
 
 @dataclass(frozen=True)
-class Figures:
+class Numbers:
     """Every number of a report.
 
     Attributes:
@@ -30,7 +30,7 @@ class Figures:
     count: int
 
 
-def figures_of(path: str | Path, *, trusted: bool = False) -> Figures:
+def figures_of(path: str | Path, *, trusted: bool = False) -> Numbers:
     """Every number of the JSON report on a trace.
 
     Rows of a list are compared as wholes and in any order: rows of equal cost stand in order of their names.
@@ -44,10 +44,10 @@ def figures_of(path: str | Path, *, trusted: bool = False) -> Figures:
         numbers = _numbers(of_run)
         count += _count(numbers)
         _collect(numbers, key, found)
-    return Figures(found, count)
+    return Numbers(found, count)
 
 
-def prove_equal(before: Figures, after: Figures) -> int:
+def prove_equal(before: Numbers, after: Numbers) -> int:
     """How many figures are the same.
 
     Raises:
