@@ -19,6 +19,7 @@ from analyze.cli.compare_command import compare_command
 from analyze.cli.options import CONTEXT, EPILOG
 from analyze.cli.report_command import report_command
 from analyze.cli.rules_command import explain_command, rules_command
+from analyze.cli.share_command import redact_command
 from analyze.cli.streams import abandon_output, output_lost, prepare_streams, say
 from analyze.errors import GpuledgerError
 
@@ -69,6 +70,7 @@ cli.add_command(report_command)
 cli.add_command(compare_command)
 cli.add_command(rules_command)
 cli.add_command(explain_command)
+cli.add_command(redact_command)
 
 
 def main() -> NoReturn:

@@ -9,6 +9,7 @@ import click
 
 from analyze.cli.choices import Measuring, Reading
 from analyze.cli.deliver import Delivery, check_read_once, progress
+from analyze.cli.extras import Extras, extra_options
 from analyze.cli.options import (
     CONTEXT,
     EPILOG,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from analyze.report.report import Document, Report
 
 
+_OF_RANKS = ("rank", "job", "store", "workers", "cluster", "shard", "from_store")
+
+
 @click.command("report-on", hidden=True, epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("trace", metavar="TRACE", required=False)
 @click.argument("others", metavar="", nargs=-1)
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--baseline", metavar="FILE", help="Compare with FILE, a trace or a JSON report of one.")
 @gate_options
 @limit_option
+@extra_options
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict, the findings' ids and the gates only.")
 @input_options
 @rank_options
@@ -66,14 +71,14 @@ def report_command(
     **looks: Any,
 ) -> int:
     """Make a report and write it."""
-    names = ("rank", "job", "store", "workers", "cluster", "shard", "from_store")
-    of_ranks = RanksOptions(round=round_, **{name: looks.pop(name) for name in names})
+    of_ranks = RanksOptions(round=round_, **{name: looks.pop(name) for name in _OF_RANKS})
+    extras = Extras(looks.pop("tables"), looks.pop("table_form"), force=looks["force"])
     delivery = Delivery(**looks).aimed([path for path in (trace, *others) if path is not None])
     if is_job(trace, others, of_ranks):
         paths = [path for path in (trace, *others) if path is not None]
         found = _one_of(paths, of_ranks)
         if found is None:
-            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline)
+            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline, tables=extras.tables)
             return report_on_ranks(paths, of_ranks, gates, delivery, top=top, junit=junit)
         trace = found
     if trace is None:
@@ -83,26 +88,25 @@ def report_command(
     delivery.check([trace, *([] if baseline is None else [baseline])], junit)
     check_read_once([trace, *([] if baseline is None else [baseline])])
     check_selection(steps, range_name)
+    extras.check()
     _check_gates(gates, baseline=baseline)
     definitions = Definitions(top=top)
     if _is_snapshot(trace):
-        for option, given in (("--steps and --range select", steps or range_name),
-                              ("--baseline compares", baseline is not None),
-                              ("--fail-if judges", gates)):  # fmt: skip
-            if given:
-                raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
+        _refuse_for_snapshot(trace, steps or range_name, baseline, gates, extras.tables)
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
 
-    view, one_screen = OpsView(sort or "", group_by_shape), delivery.one_screen_only
+    view = OpsView(sort or "", group_by_shape)
+    one_screen = delivery.one_screen_only and extras.tables is None
     measuring = Measuring(steps, range_name, definitions, dict(limits), view, one_screen)
     with progress() as on_progress:
         reading = Reading(jobs, trust_size, on_progress)
         redaction = delivery.redaction()
         before = load_comparable(baseline, measuring, reading, redaction) if baseline is not None else None
         report = load_report(trace, measuring, reading, redaction)
+    extras.write(report)
     report = _with_lists(report, delivery, top)
     judged = judged_report(report, before, gates, top=top)
     if junit is not None:  # first, so that a standard output that is full costs no file
@@ -156,8 +160,20 @@ def _refuse_for_ranks(**options: object) -> None:
     """Options that are for one trace."""
     for name, given in options.items():
         if given:
-            option = {"steps": "--steps", "range_name": "--range", "baseline": "--baseline"}[name]
+            option = {"steps": "--steps", "range_name": "--range", "baseline": "--baseline", "tables": "--tables"}[name]
             raise SelectionError(f"{option} is for one trace, not for a job of many ranks.", "Add --rank N.")
+
+
+def _refuse_for_snapshot(trace: str, selected: object, baseline: object, gates: object, tables: object) -> None:
+    """Options that are for traces."""
+    for option, given in (
+        ("--steps and --range select", selected),
+        ("--baseline compares", baseline is not None),
+        ("--fail-if judges", gates),
+        ("--tables takes", tables),
+    ):
+        if given:
+            raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
 
 
 def _is_snapshot(path: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -146,6 +148,69 @@ def _replacing(place: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def write_trace(
+    path: str | Path,
+    made: str,
+    fill: Callable[[IO[bytes]], None],
+    check: Callable[[Path], None] = lambda _half: None,
+    *,
+    force: bool = False,
+) -> None:
+    """Write a trace whole or not at all, packed where its name ends with .gz.
+
+    Args:
+        path: where to, a .json or a .json.gz file.
+        made: what was done to it, a word; it stands at its beginning, after the name of this program.
+        fill: writes the document's members, and the brace that ends it.
+        check: raises where the finished file is not to take its place.
+        force: replace any file.
+
+    Raises:
+        OutputError: another suffix, somebody else's file, or no way to write there.
+    """
+    refuse_no_trace(path, force=force)
+    try:
+        with _replacing(Path(_real(path))) as raw:
+            if str(path).lower().endswith(".gz"):
+                with gzip.GzipFile("", "wb", _PACKING, raw, mtime=0) as packed:
+                    packed.write(_MADE + made.encode() + b'",\n')
+                    fill(packed)  # type: ignore[arg-type]
+            else:
+                raw.write(_MADE + made.encode() + b'",\n')
+                fill(raw)
+            raw.flush()
+            check(Path(raw.name))
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}.", "Check the folder.") from error
+
+
+def refuse_no_trace(path: str | Path, *, force: bool = False) -> None:
+    """Refuse a place where no trace can be written, before a long file is read.
+
+    Raises:
+        OutputError: another suffix, somebody else's file, or no folder.
+    """
+    if not str(path).lower().endswith((".json", ".json.gz")):
+        raise OutputError(f"{path}: a trace is a .json or a .json.gz file.", "Name one: -o trace.json.gz")
+    if not Path(path).absolute().parent.is_dir():
+        raise OutputError(f"{path}: there is no such folder.", "Create it first.")
+    refuse_others(path, force=force)
+
+
+_PACKING = 6
+_MADE = b'{"madeBy": "' + TOOL.encode() + b", "
+
+
+def _is_trace_of_ours(place: Path) -> bool:
+    """Whether a file is a trace that this program wrote."""
+    with suppress(OSError, EOFError, zlib.error), place.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        begin = gzip.GzipFile(fileobj=raw).read(len(_MADE)) if packed else raw.read(len(_MADE))
+        return begin == _MADE
+    return False
+
+
 _NAME_KEPT = 60  # characters: with the rest it stays below the 255 bytes of a name
 
 
@@ -161,6 +226,8 @@ def _made_by_us(place: Path) -> bool:
     except OSError:
         return False
     if not size or _CLOSES.search(last):
+        return True
+    if _is_trace_of_ours(place):
         return True
     stored = read_stored(place)
     return stored is not None and is_report(stored)

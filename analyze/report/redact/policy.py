@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -61,13 +62,21 @@ class Redaction:
         """
         self.names = names
         self._given: dict[tuple[str, str], str] = {}
+        self._counts: Counter[str] = Counter()
 
     def pseudonym(self, kind: str, text: str) -> str:
         """The same word for the same text; nothing for nothing."""
         if not text:
             return ""
-        number = 1 + sum(known == kind for known, _ in self._given)
-        return self._given.setdefault((kind, text), f"{kind}-{number}")
+        known = self._given.get((kind, text))
+        if known is None:
+            self._counts[kind] += 1
+            known = self._given[kind, text] = f"{kind}-{self._counts[kind]}"
+        return known
+
+    def given(self) -> Counter[str]:
+        """How many different texts have a pseudonym, by its kind."""
+        return +self._counts
 
     def process(self, text: str) -> str:
         """The name of a process group, or a process in a file's name."""

@@ -1,0 +1,1 @@
+"""Traces for others: redacted and proven equal in every figure, annotated for a viewer, and as tables."""

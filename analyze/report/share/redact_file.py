@@ -1,0 +1,104 @@
+"""A trace into a file that can be given away: written row by row, then proven to have the figures of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from analyze.errors import SelectionError
+from analyze.report.files import refuse_no_trace, write_trace
+from analyze.report.redact.policy import Redaction
+from analyze.report.share.keys import shared_keys
+from analyze.report.share.proof import figures_of, prove_equal
+from analyze.report.share.rows import Rows
+from analyze.report.share.shared import Sharing
+from analyze.trace.stream import is_stream
+from analyze.units import plural
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What was done.
+
+    Attributes:
+        rows: rows written.
+        figures: figures that are the same in both files.
+        removed: how often something was taken out, by its kind; nothing that was not.
+        replaced: how many different texts have a pseudonym, by its kind.
+    """
+
+    rows: int
+    figures: int
+    removed: dict[str, int]
+    replaced: dict[str, int]
+
+    def lines(self) -> Iterator[str]:
+        """What was done, a line each; no word of what was taken out."""
+        yield f"{self.rows:,} rows written; all {self.figures:,} figures of the report are those of the original."
+        yield from (f"  removed or cut: {count:,} {kind}" for kind, count in sorted(self.removed.items()))
+        yield from (f"  replaced by pseudonyms: {plural(count, kind)}" for kind, count in sorted(self.replaced.items()))
+        yield "Names of kernels, ops and API calls stay, and so do the numbers of processes and threads."
+
+
+def redact_file(
+    path: str | Path, output: str | Path, *, names: bool = False, force: bool = False, trusted: bool = False
+) -> Shared:
+    """Write a redacted copy of a trace.
+
+    Args:
+        path: the trace; it is read twice, so it must be a file.
+        output: where to, a .json or a .json.gz file.
+        names: give pseudonyms to user ranges, modules and functions too.
+        force: replace any file.
+        trusted: let a compressed file grow without limit.
+
+    Raises:
+        SelectionError: the input can be read only once.
+        DamagedTraceError: the trace is no valid JSON to its end.
+        OutputError: the place is somebody else's file, or a figure would change; then nothing is written.
+    """
+    if is_stream(path):
+        raise SelectionError("The trace is read twice, and a pipe can be read only once.", "Pass a file.")
+    refuse_no_trace(output, force=force)
+    sharing, counts = Sharing(Redaction(names=names)), [0, 0]
+    before = figures_of(path, trusted=trusted)
+
+    def fill(file: IO[bytes]) -> None:
+        counts[0] = _write(Rows(path, trusted=trusted), sharing, file)
+
+    def check(half: Path) -> None:
+        counts[1] = prove_equal(before, figures_of(half, trusted=True))
+
+    write_trace(output, "redacted", fill, check, force=force)
+    removed = {kind: count for kind, count in sharing.removed.items() if count}
+    return Shared(counts[0], counts[1], removed, dict(sharing.redaction.given()))
+
+
+def _write(rows: Rows, sharing: Sharing, file: IO[bytes]) -> int:
+    """The document without what has to go; the number of its rows."""
+    count, first = 0, True
+    for piece in rows.pieces():
+        if first:
+            file.write(_members(_keys(rows.before, sharing)) + b'"traceEvents": [\n')
+        texts = [msgspec.json.encode(sharing.row(row)) for row in piece]
+        file.write((b",\n" if count and texts else b"") + b",\n".join(texts))
+        count, first = count + len(texts), False
+    after = _keys(rows.after, sharing)
+    file.write(b"\n]," + _members(after) + b'"traceName": "trace.json"}\n')
+    return count
+
+
+def _keys(keys: Any, sharing: Sharing) -> dict[str, Any]:
+    kept, gone = shared_keys({key: raw for key, raw in keys.items() if key != "traceName"}, sharing.redaction)
+    sharing.removed["top-level keys"] += gone
+    return kept
+
+
+def _members(keys: dict[str, Any]) -> bytes:
+    return b"".join(
+        msgspec.json.encode(key) + b": " + msgspec.json.encode(value) + b",\n" for key, value in keys.items()
+    )
