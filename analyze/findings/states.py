@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from analyze.metrics.vocabulary import CAUSES
 
 if TYPE_CHECKING:
     from analyze.metrics import DeviceTime
     from analyze.metrics.step_ledgers import Ledger
+    from analyze.timeline.intervals import Int64
+
+_Ns = TypeVar("_Ns", int, "Int64")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,34 +113,49 @@ STATES = (
 SPLIT = ("sync", "launch-bound", "pause", "allocator", "compilation", "first-use", "capture")
 
 
-def window_states(device: DeviceTime | Ledger) -> tuple[State, ...]:
-    """The states of one device, or of one of its steps, in the order of `STATES`; they sum to its window exactly.
+def idle_states(
+    idle: Mapping[str, _Ns], idle_long: Mapping[str, _Ns], first_use: _Ns, causes: Mapping[str, _Ns]
+) -> dict[str, _Ns]:
+    """Idle time by state: of a whole window, or of each of its gaps.
 
-    What the parts leave open about launch-bound time is in `causes`: one cause has one word here and in findings.
+    Args:
+        idle: nanoseconds per idle part.
+        idle_long: `launch_delay` and `device_queue` in gaps over `long_gap_ns`.
+        first_use: `launch_call` in launch calls over `long_gap_ns`.
+        causes: nanoseconds of launch-bound time per cause. What they leave open is launch-bound: one cause has one word
+            here and in findings.
 
     Source: docs/definitions.md.
     """
-    idle, long, causes = device.idle, device.idle_long, device.causes
-    host = idle["host_op_ns"] + idle["host_other_ns"] + idle["host_runtime_ns"]
+    not_begun, queued = idle_long["launch_delay_ns"], idle_long["device_queue_ns"]
+    launching = idle["host_op_ns"] + idle["host_other_ns"] + idle["host_runtime_ns"]
+    launching = launching + idle["launch_call_ns"] - first_use + idle["launch_delay_ns"] - not_begun
+    for cause in causes.values():
+        launching = launching - cause
+    return {
+        "input-wait": idle["host_data_loading_ns"],
+        "sync": idle["host_sync_ns"] + causes["sync_ns"],
+        "launch-bound": launching,
+        "pause": causes["pause_ns"],
+        "allocator": causes["allocator_ns"],
+        "compilation": causes["compilation_ns"],
+        "first-use": first_use + causes["first_use_ns"],
+        "capture": causes["capture_ns"],
+        "kernel-gap": idle["device_queue_ns"] - queued,
+        "queued": queued + not_begun,
+        "unlinked": idle["unlinked_ns"],
+        "profiler": idle["profiler_ns"],
+    }
+
+
+def window_states(device: DeviceTime | Ledger) -> tuple[State, ...]:
+    """The states of one device, or of one of its steps, in the order of `STATES`; they sum to its window exactly."""
+    causes = {**dict.fromkeys(CAUSES, 0), **device.causes}  # reports of before they were split lack them
     amounts = {
         "computation": device.computation_ns,
         "communication": device.exposed_communication_ns,
         "copy": device.exposed_copy_ns,
-        "input-wait": idle["host_data_loading_ns"],
-        "sync": idle["host_sync_ns"] + causes.get("sync_ns", 0),
-        "launch-bound": host
-        + (idle["launch_call_ns"] - device.first_use_ns)
-        + (idle["launch_delay_ns"] - long["launch_delay_ns"])
-        - sum(causes.values()),
-        "pause": causes.get("pause_ns", 0),
-        "allocator": causes.get("allocator_ns", 0),
-        "compilation": causes.get("compilation_ns", 0),
-        "first-use": device.first_use_ns + causes.get("first_use_ns", 0),
-        "capture": causes.get("capture_ns", 0),
-        "kernel-gap": idle["device_queue_ns"] - long["device_queue_ns"],
-        "queued": device.queued_long_ns,
-        "unlinked": idle["unlinked_ns"],
-        "profiler": idle["profiler_ns"],
+        **idle_states(device.idle, device.idle_long, device.first_use_ns, causes),
     }
     assert sum(amounts.values()) == device.window_ns, "states do not sum to the window"
     return tuple(replace(state, ns=amounts[state.id]) for state in STATES)

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.first_use import KINDS, allocations, first_use_rows
+from analyze.metrics.vocabulary import CAUSES
 from analyze.timeline import Host, Intervals, complement, engine_threads, join, spans
 from analyze.timeline.intervals import NOTHING, Int64
 from analyze.trace import Trace
 
-CAUSES = ("compilation_ns", "capture_ns", "first_use_ns", "allocator_ns", "pause_ns", "sync_ns")
 _HOST_PARTS = ("host_op_ns", "host_other_ns", "host_runtime_ns")
 _FOREVER = 2**62
 

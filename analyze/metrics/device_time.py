@@ -10,9 +10,9 @@ import polars as pl
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.guard import present
-from analyze.metrics.causes import CAUSES
 from analyze.metrics.foundations import GAP_PARTS, TIMELINES
 from analyze.metrics.question import Answers, Question
+from analyze.metrics.vocabulary import CAUSES
 from analyze.notices import NotMeasured
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, depth_ns

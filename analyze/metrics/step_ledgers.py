@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from analyze.metrics.blocking_calls import FINAL_SYNC
-from analyze.metrics.causes import CAUSES
 from analyze.metrics.foundations import GAP_PARTS, HOST, TIMELINES
 from analyze.metrics.question import Answers, Question
+from analyze.metrics.vocabulary import CAUSES
 from analyze.metrics.work import KERNELS
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, Selection, join, launched_within, subtract, union

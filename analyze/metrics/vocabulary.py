@@ -1,5 +1,8 @@
 """Words and limits that measures and rules share. It imports nothing, so a list of the rules waits for no library."""
 
+# Why the host was not in time: columns of gaps, keys of ledgers.
+CAUSES = ("compilation_ns", "capture_ns", "first_use_ns", "allocator_ns", "pause_ns", "sync_ns")
+
 # What most of a cost comes from, where the records say: `Scenario.origin`.
 EMPTY_CACHE, COMPILATION, RECOMPILATION = "empty_cache", "compilation", "recompilation"
 MULTI_HEAD = "aten::_native_multi_head_attention"
