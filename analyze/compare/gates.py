@@ -135,6 +135,21 @@ class GateResult:
         return f"{'✓' if self.outcome == 'passed' else '✗'} {self.text}"
 
 
+class Gated:
+    """A document whose gates were judged.
+
+    Attributes:
+        gates: what came of them.
+    """
+
+    gates: tuple[GateResult, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Some gate failed, or could not be judged."""
+        return any(gate.outcome != "passed" for gate in self.gates)
+
+
 def parse_gate(expression: str) -> Gate:
     """The gate that an expression stands for.
 

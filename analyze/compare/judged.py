@@ -8,7 +8,7 @@ from typing import Any
 
 from analyze.blocks import Page
 from analyze.compare.comparable import Comparable, comparable_of
-from analyze.compare.gates import Gate, GateResult, judge_gate
+from analyze.compare.gates import Gate, Gated, GateResult, judge_gate
 from analyze.compare.lineup import Lineup
 from analyze.compare.pair import Comparison, compare, with_comparison
 from analyze.report.notebook import Shown
@@ -17,7 +17,7 @@ from analyze.report.report import Report
 
 
 @dataclass(frozen=True, repr=False)
-class JudgedReport(Shown):
+class JudgedReport(Shown, Gated):
     """A report on a trace, compared with a baseline and judged by gates.
 
     Attributes:
@@ -41,11 +41,6 @@ class JudgedReport(Shown):
     def version(self) -> str:
         """Version of the program."""
         return self.report.version
-
-    @property
-    def failed(self) -> bool:
-        """Some gate failed, or could not be judged."""
-        return any(gate.outcome != "passed" for gate in self.gates)
 
     def as_json(self) -> dict[str, Any]:
         """The report by the keys of its contract, with the comparison and the gates."""
@@ -79,7 +74,7 @@ def judged_report(report: Report, before: Comparable | None, gates: tuple[Gate, 
 
 
 @dataclass(frozen=True, repr=False)
-class JudgedComparison(Shown):
+class JudgedComparison(Shown, Gated):
     """A comparison with its gates judged: each run against the first.
 
     Attributes:
@@ -101,11 +96,6 @@ class JudgedComparison(Shown):
     def version(self) -> str:
         """Version of the program."""
         return self.comparison.version
-
-    @property
-    def failed(self) -> bool:
-        """Some gate failed, or could not be judged."""
-        return any(gate.outcome != "passed" for gate in self.gates)
 
     def as_json(self) -> dict[str, Any]:
         """The comparison by the keys of its contract, with the gates."""

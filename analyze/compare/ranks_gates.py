@@ -8,7 +8,7 @@ from typing import Any
 
 from analyze.blocks import Page
 from analyze.compare.amounts import Amount
-from analyze.compare.gates import Gate, GateResult, judge_gate
+from analyze.compare.gates import Gate, Gated, GateResult, judge_gate
 from analyze.findings import RULES, Unmeasured
 from analyze.ranks.merged import MergedFinding
 from analyze.report.plain import plain
@@ -41,7 +41,7 @@ class Ranks:
 
 
 @dataclass(frozen=True)
-class JudgedRanks:
+class JudgedRanks(Gated):
     """A report on a job with its gates judged.
 
     Attributes:
@@ -63,11 +63,6 @@ class JudgedRanks:
     def version(self) -> str:
         """Version of the program."""
         return self.report.version
-
-    @property
-    def failed(self) -> bool:
-        """Some gate failed, or could not be judged."""
-        return any(gate.outcome != "passed" for gate in self.gates)
 
     def as_json(self) -> dict[str, Any]:
         """The report by key, with its gates."""

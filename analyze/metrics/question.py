@@ -43,28 +43,33 @@ class Answers:
         self._guard = Guard()
         self._given: dict[str, Any] = {}
         self._found: dict[str, Any] = {}
-        self._find: Callable[[Question[Any]], Any] = lambda question: question.measure(self)
+        self._source: Callable[[Question[Any]], Any] | None = None  # in place of measuring
 
     def ask(self, question: Question[T]) -> T:
         """The answer, or `Absent` where finding it raised: what asks that for more raises `AbsentError`."""
         if question.key not in self._found:
-            self._found[question.key] = self._guard.make(question.key, lambda: self._find(question))
+            self._found[question.key] = self._guard.make(question.key, lambda: self._answer(question))
         answer: T = self._found[question.key]
+        return answer
+
+    def _answer(self, question: Question[T]) -> T:
+        if self._source is None:
+            return question.measure(self)
+        answer: T = self._source(question)
         return answer
 
     def given(self, **answers: Any) -> Self:
         """The same with some answers replaced; what else is asked for is found from these."""
         other = copy(self)
         other._given = {**self._given, **answers}
-        other._guard, other._found = Guard(), {**other._given}
-        other._find = lambda question: question.measure(other)
+        other._guard, other._found, other._source = Guard(), {**other._given}, None
         return other
 
     def mapped(self, how: Callable[[Any], Any]) -> Self:
         """The same with a function applied to each answer."""
         other = copy(self)
         other._guard, other._found = Guard(), {}
-        other._find = lambda question: how(self.ask(question))
+        other._source = lambda question: how(self.ask(question))
         return other
 
     @property

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from analyze.metrics.whatif.sdpa import MathAttention
 
 _MOST = 0.5  # of the time: with this much of it, PyTorch's own function is what runs unfused
-_NO_KERNEL = "The GPU or the build has no fused kernel for these inputs: the warning says so."
 
 
 def finding(case: Case, cost: Cost) -> Finding:

@@ -19,7 +19,6 @@ _ROOT = re.compile(
     r"(?<![\w<])(?:[A-Za-z][A-Za-z0-9+.-]*:/{1,3}(?=\S)|[A-Za-z]:\\|~[\w.-]*[\\/]|\.{1,2}[\\/]|[\w.-]+:[\\/]|[\\/]{1,2})"
     r"(?=[^\s\\/<>=])"
 )
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?")
 _RELATIVE = re.compile(r"[\\/][^\\/]*\.\w{1,6}(?![\w])")
 _LAST = re.compile(r".*[\\/]", re.DOTALL)
 _Any = TypeVar("_Any")

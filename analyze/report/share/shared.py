@@ -51,7 +51,6 @@ _VIEWS = frozenset(
         "Stream Wait Event", "Stream Sync", "Context Sync", MEMORY_NAME, "[OutOfMemory]", "Record Window End",
     )
 )  # fmt: skip
-_SHORT = 2
 
 
 class Sharing:
