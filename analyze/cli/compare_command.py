@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ def compare_command(
         _only_traces("memory snapshots", steps or range_name, gates, junit)
         delivery.deliver(_snapshots(paths, top, delivery.redaction()))
         return 0
-    made = _traces(paths, measuring, gates, Reading(jobs, trust_size), delivery.redaction())
+    made = _traces(paths, measuring, gates, Reading(jobs, trust_size), delivery.redaction(), drawn=bool(delivery.pages))
     if junit is not None:  # first, so that a standard output that is full costs no file
         from analyze.compare.junit import write_junit
 
@@ -138,8 +139,11 @@ def _traces(
     gates: tuple[Gate, ...],
     reading: Reading,
     redaction: Redaction | None,
+    *,
+    drawn: bool,
 ) -> JudgedComparison:
-    from analyze.cli.inputs import load_side
+    """Compare traces. Whole reports, which hold their traces, are kept only to be drawn beside each other."""
+    from analyze.cli.inputs import load_comparable, load_side
     from analyze.compare import comparable_of, compare, labels_of, line_up
     from analyze.compare.judged import judged_comparison
     from analyze.report import Report
@@ -148,15 +152,19 @@ def _traces(
     if measuring.selects and all(read_stored(path) is not None for path in paths):
         hint = "Make the reports anew from the traces with the option, or leave it out."
         raise SelectionError("The inputs are reports: --steps and --range select traces.", hint)
+    load: Callable[..., Comparable | Report] = load_side if drawn and len(paths) == 2 else load_comparable
     sides: list[Comparable | Report] = []
     for path in paths:
         with progress() as on_progress:
-            sides.append(load_side(path, measuring, replace(reading, on_progress=on_progress), redaction))
+            sides.append(load(path, measuring, replace(reading, on_progress=on_progress), redaction))
     names = paths if redaction is None else [redaction.file(path) for path in paths]
     labels = labels_of([Path(name) for name in names], folders=redaction is None)
     subjects = [comparable_of(one) if isinstance(one, Report) else one for one in sides]
     if len(paths) > 2:
         return judged_comparison(line_up(subjects, labels), subjects, labels, gates)
     named_by_label = subjects[0].name == subjects[1].name and labels != ["A", "B"]  # letters say less than a name twice
-    made = compare(sides[0], sides[1], names=labels if named_by_label else None, top=measuring.definitions.top)
+    made = compare(*subjects, names=labels if named_by_label else None, top=measuring.definitions.top)
+    a, b = sides
+    if isinstance(a, Report) and isinstance(b, Report):
+        made = replace(made, sides=(a, b))
     return judged_comparison(made, subjects, labels, gates)

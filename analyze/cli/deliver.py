@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from analyze.cli.streams import is_terminal, put, say, takes_utf8, terminal_width
 from analyze.errors import OutputError, SelectionError
 from analyze.inert import printable
+from analyze.report.formats import find_format
 
 if TYPE_CHECKING:
     from analyze.blocks import Page
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _ENDS = re.compile(r"(\.(json|gz|zst|zip|pickle|pkl))+$", re.IGNORECASE)
 PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
-_PAGES = (".html", ".htm")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
@@ -46,6 +46,11 @@ class Delivery:
     page_file: str = ""
     full: bool = False
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The outputs that are HTML pages."""
+        return tuple(one for one in self.outputs if Path(one).suffix.lower() in find_format("html").suffixes)
+
     def aimed(self, inputs: Sequence[str]) -> Delivery:
         """With a file for a page that was asked for without one: the input's own name, in the working folder.
 
@@ -58,7 +63,7 @@ class Delivery:
         if self.report_format == "html":
             file = page_name(inputs, redacted=self.redact or self.redact_names)
             return replace(self, report_format=None, outputs=(*self.outputs, file), page_file=file)
-        page = next((one for one in self.outputs if Path(one).suffix.lower() in _PAGES), "")
+        page = next(iter(self.pages), "")
         if self.open_page and not page:
             raise OutputError("--open opens an HTML page, and none is written.", "Add -o FILE.html, or --report html.")
         return replace(self, page_file=page) if self.open_page else self

@@ -15,9 +15,14 @@ from analyze.trace import Timed
 
 def _gaps(answers: Answers) -> list[pl.DataFrame]:
     """The gaps of each device with their parts, the costs of blocking calls and the causes of launch-bound time."""
-    host, lines = answers.ask(HOST), answers.ask(TIMELINES)
-    gaps = [cost_of_syncs(partition_gaps(line, host), host.blocking) for line in lines]
-    return add_causes(answers.ask(DELAYS), gaps)
+    blocking = answers.ask(HOST).blocking
+    return add_causes(answers.ask(DELAYS), [cost_of_syncs(gap, blocking) for gap in answers.ask(GAPS)])
+
+
+def _partitioned(answers: Answers) -> list[pl.DataFrame]:
+    """The gaps of each device with their parts."""
+    host = answers.ask(HOST)
+    return [partition_gaps(line, host) for line in answers.ask(TIMELINES)]
 
 
 def cost_of_syncs(gaps: pl.DataFrame, blocking: pl.DataFrame) -> pl.DataFrame:
@@ -49,5 +54,6 @@ def _attribution(answers: Answers) -> Attribution:
 HOST = Question("host-states", lambda a: Host(a.trace))
 TIMELINES = Question("timelines", lambda a: device_timelines(a.trace.activities, a.selection.activities))
 DELAYS = Question("delays", lambda a: Delays(a.trace, a.ask(HOST), a.definitions.long_gap_ns))
+GAPS = Question("partitioned-gaps", _partitioned)
 GAP_PARTS = Question("idle-parts", _gaps)
 ATTRIBUTION = Question("attribution", _attribution)

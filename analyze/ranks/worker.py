@@ -16,13 +16,14 @@ from analyze import schema
 from analyze.findings import diagnose
 from analyze.guard import Guard, present
 from analyze.metrics import Measures
+from analyze.metrics.foundations import GAPS, TIMELINES
 from analyze.ranks.events import collect, stretches
 from analyze.ranks.evidence import pauses, work
 from analyze.ranks.files import Candidate
 from analyze.ranks.summary import FileInfo, Summary
 from analyze.ranks.tables import CATEGORIES, FINDINGS, LEDGERS, PARTS, PASSED, STEPS, UNMEASURED
 from analyze.settings import Definitions
-from analyze.timeline import DeviceTimeline, Host, Scope, device_timelines, partition_gaps
+from analyze.timeline import DeviceTimeline, Scope
 from analyze.trace import Trace
 from analyze.trace.read import read
 
@@ -43,22 +44,24 @@ def summarise(candidate: Candidate) -> Summary:
     """
     with local_copy(candidate) as path:
         trace = Trace(read(path, jobs=1, key=True))
-    summary = joinable(trace, candidate)
+    measures = Measures(trace, Definitions(), Scope())
+    summary = joinable(measures, candidate)
     if summary.file.window_start_ns is None:
         return summary
-    return _judged(trace, summary)
+    return _judged(measures, summary)
 
 
-def joinable(trace: Trace, candidate: Candidate) -> Summary:
-    """What a job's figures need of one trace, without the measures and findings of the rank by itself."""
-    lines = device_timelines(trace.activities, trace.activities)
-    line = max(lines, key=lambda one: one.window_ns, default=None)
+def joinable(measures: Measures, candidate: Candidate) -> Summary:
+    """What a job's figures need of one trace, without the ledgers and findings of the rank by itself."""
+    trace, lines = measures.trace, measures.ask(TIMELINES)
+    at = max(range(len(lines)), key=lambda i: lines[i].window_ns, default=None)
     empty = {name: schema.empty(columns) for name, columns in PARTS.items()}
     info = _identity(trace, candidate)
-    if line is None or not line.window_ns:
+    if at is None or not lines[at].window_ns:
         return Summary(info, empty)
-    guard = Guard()
-    gaps = guard.make_or("idle-parts", lambda: partition_gaps(line, Host(trace)), None)
+    guard, line = Guard(), lines[at]
+    partitioned = measures.ask(GAPS)
+    gaps = partitioned[at] if present(partitioned) else None
     events, groups, dropped = collect(trace, line)
     owned, lost = stretches(trace, line, gaps)
     frames = {
@@ -72,10 +75,9 @@ def joinable(trace: Trace, candidate: Candidate) -> Summary:
     return Summary(_with_times(info, trace, line, dropped, lost), {**empty, **frames})
 
 
-def _judged(trace: Trace, summary: Summary) -> Summary:
+def _judged(measures: Measures, summary: Summary) -> Summary:
     """The summary with the rank's own ledgers, work by category, and findings."""
-    guard, info = Guard(), summary.file
-    measures = Measures(trace, Definitions(), Scope(None, None))
+    guard, info, trace = Guard(), summary.file, measures.trace
     if not info.incomplete and present(measures.launches) and measures.launches.complete_share < _complete():
         info = replace(info, incomplete="device records are incomplete")
     found = guard.make_or("findings", lambda: _findings(trace, measures), summary.frames["finding"])

@@ -8,10 +8,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from analyze.metrics import Measures
 from analyze.ranks import Job
 from analyze.ranks.engine import Outcome
 from analyze.ranks.files import candidates
 from analyze.ranks.worker import joinable
+from analyze.settings import Definitions
+from analyze.timeline import Scope
 from analyze.trace import Trace
 from analyze.trace.read import read
 
@@ -100,7 +103,7 @@ def write(documents: list[dict[str, Any]], folder: Path) -> Path:
 def figures_of(folder: Path) -> Job:
     """The job of a folder without findings of single ranks: no figure of a job needs them, and they take long."""
     made = [(Trace(read(one.path, jobs=1, key=True)), one) for one in candidates([str(folder)])]
-    return Job.of(folder.name, Outcome([joinable(trace, one) for trace, one in made]))
+    return Job.of(folder.name, Outcome([joinable(Measures(trace, Definitions(), Scope()), one) for trace, one in made]))
 
 
 def joined(documents: list[dict[str, Any]]) -> Job:
