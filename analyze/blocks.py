@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from analyze.notices import Notice, NotMeasured
 
@@ -23,8 +24,7 @@ class Kind(Enum):
     FIGURE = "figure"  # a number with its own unit, as text: for rows of one unit each
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a table.
 
     Attributes:
@@ -36,8 +36,7 @@ class Column:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
+class Stat(Struct, frozen=True):
     """One line: a label and a sentence of figures.
 
     Attributes:
@@ -51,8 +50,7 @@ class Stat:
     brief: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One part of a whole.
 
     Attributes:
@@ -66,8 +64,7 @@ class Part:
     idle: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(Struct, frozen=True):
     """A whole and parts that sum to it exactly.
 
     Attributes:
@@ -86,8 +83,7 @@ class Breakdown:
         return sum(part.ns for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows under captions.
 
     Attributes:
@@ -112,8 +108,7 @@ class Table:
         return self.title if shown == there else f"{self.title} ({shown:,} of {there:,})"
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """One amount over the recording.
 
     Attributes:
@@ -131,8 +126,7 @@ class Series:
     brief: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """One thing to do, with what it would save.
 
     Attributes:
@@ -162,8 +156,7 @@ class Suggestion:
     shared: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """What to do, most saving first, and which questions brought nothing.
 
     Attributes:
@@ -186,8 +179,7 @@ class Advice:
 Block = Stat | Breakdown | Table | Series | Advice
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One question and the blocks that answer it.
 
     Attributes:
@@ -201,8 +193,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Everything that a text format draws, in order. What it is about makes no difference to a renderer.
 
     Attributes:

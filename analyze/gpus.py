@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,8 +45,7 @@ _BY_CAPABILITY: dict[tuple[int, int], tuple[bool, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """One model.
 
     Attributes:
@@ -88,8 +88,7 @@ class Gpu:
         return self.flops_per_s.get(precision)
 
 
-@dataclass(frozen=True, slots=True)
-class Abilities:
+class Abilities(Struct, frozen=True):
     """What a device can multiply with, known even where its peaks are not.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Something odd in the data that a reader of the figures has to know.
 
     Attributes:
@@ -20,8 +19,7 @@ class Notice:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotMeasured:
+class NotMeasured(Struct, frozen=True):
     """A question that the records of this file cannot answer.
 
     Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 OP_SORTS = ("self_device", "total_device", "self_cpu", "total_cpu", "calls", "self_cpu_memory", "cpu_memory")
 
 
-@dataclass(frozen=True, slots=True)
-class Definitions:
+class Definitions(Struct, frozen=True):
     """What the figures mean. Reports with different definitions are not comparable.
 
     Attributes:
@@ -36,8 +35,7 @@ class Definitions:
     top: int = 10
 
 
-@dataclass(frozen=True, slots=True)
-class OpsView:
+class OpsView(Struct, frozen=True):
     """How ops are listed.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+
+class Unit(Struct, frozen=True):
     """A unit as printed and how many base units it holds."""
 
     symbol: str

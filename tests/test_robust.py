@@ -7,13 +7,13 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 from polars.exceptions import PanicException
 
 from analyze.compare import comparable_of

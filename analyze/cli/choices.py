@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from analyze.settings import Definitions, OpsView
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """How a trace is read: see `Trace.load`.
 
     Attributes:
@@ -23,8 +23,7 @@ class Reading:
     on_progress: Callable[[int, int], None] | None = None
 
 
-@dataclass(frozen=True)
-class Measuring:
+class Measuring(Struct, frozen=True):
     """What is measured of it: see `build_report`.
 
     Attributes:

@@ -10,9 +10,11 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.cli.streams import is_terminal, put, say, takes_utf8, terminal_width
 from analyze.errors import OutputError, SelectionError
@@ -29,8 +31,7 @@ PROGRESS_AFTER_S, PROGRESS_EVERY_S = 0.5, 0.1
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-@dataclass(frozen=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """Where a document goes and how it looks; the options of `output_options`."""
 
     report_format: str | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from analyze.cli.streams import say
 from analyze.inert import printable
@@ -37,8 +37,7 @@ def extra_options(command: _Command) -> _Command:
     return command
 
 
-@dataclass(frozen=True)
-class Extras:
+class Extras(Struct, frozen=True):
     """What is written beside the report.
 
     Attributes:

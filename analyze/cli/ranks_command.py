@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from analyze.cli.deliver import Delivery
 from analyze.errors import NotATraceError, SelectionError
@@ -40,8 +40,7 @@ class ShardType(click.ParamType):  # type: ignore[type-arg]
         raise click.BadParameter(f"{value!r} is not I/N with I from 0 to N-1, as in 0/64.", ctx, param)
 
 
-@dataclass(frozen=True)
-class RanksOptions:
+class RanksOptions(Struct, frozen=True):
     """The options of `rank_options`.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from analyze.cli.choices import Measuring, Reading
 from analyze.cli.deliver import Delivery, check_read_once, progress

@@ -6,8 +6,9 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 Kind = Literal["kernel", "category", "op"]
 Part = Literal["sum", "share", "count"]
@@ -17,8 +18,7 @@ _NAMED = re.compile(rf"({'|'.join(get_args(Kind))}):(.+) ({'|'.join(get_args(Par
 _WILD = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """What a gate asks of some names.
 
     Attributes:

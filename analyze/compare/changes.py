@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.compare.comparability import check_definitions, find_notices
 from analyze.compare.comparable import Comparable
@@ -13,8 +14,7 @@ from analyze.compare.judge import Verdict, judge
 from analyze.notices import Notice
 
 
-@dataclass(frozen=True, slots=True)
-class FigureSpread:
+class FigureSpread(Struct, frozen=True):
     """The steps of one side.
 
     Attributes:
@@ -28,8 +28,7 @@ class FigureSpread:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class FigureChange:
+class FigureChange(Struct, frozen=True):
     """One figure of both sides.
 
     Attributes:
@@ -59,8 +58,7 @@ class FigureChange:
     b_steps: FigureSpread | None
 
 
-@dataclass(frozen=True, slots=True)
-class FigureGroup:
+class FigureGroup(Struct, frozen=True):
     """The changes of one question.
 
     Attributes:
@@ -74,8 +72,7 @@ class FigureGroup:
     rows: tuple[FigureChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One input, as the comparison names it.
 
     Attributes:
@@ -103,8 +100,7 @@ class Side:
     schema_version: str
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """Two reports compared.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from analyze.compare.amounts import Amount, Kind, Row, measure_amount
 from analyze.errors import NotAReportError
@@ -23,8 +23,7 @@ _VERSION = re.compile(r"\d{1,9}\.\d{1,9}")
 _LARGEST = 2**53  # beyond it readers of JSON lose digits: 104 days in nanoseconds
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRun:
+class RecordedRun(Struct, frozen=True):
     """What `capture` noted; empty or None in other files."""
 
     model: str = ""
@@ -40,8 +39,7 @@ class RecordedRun:
     busy_machine: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
+class SourceInfo(Struct, frozen=True):
     """What was measured, as in `TraceInfo`."""
 
     name: str
@@ -55,8 +53,7 @@ class SourceInfo:
     recorded: RecordedRun | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepTime:
+class StepTime(Struct, frozen=True):
     """Time of one step; None in reports of before the device's pace was measured: their figure is the host's pace."""
 
     time_ns: int | None = None
@@ -64,8 +61,7 @@ class StepTime:
     edge: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTime:
+class WorkTime(Struct, frozen=True):
     """Activities of one name or of one category: all, and of them those launched in steps."""
 
     count: int
@@ -76,8 +72,7 @@ class WorkTime:
     category: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpTime:
+class OpTime(Struct, frozen=True):
     """One op: its own time on the host and on the device."""
 
     name: str
@@ -87,15 +82,13 @@ class OpTime:
     self_device_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ops:
+class Ops(Struct, frozen=True):
     """The ops of a report."""
 
     ops: tuple[OpTime, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """Time of one category of matrix kernels in one precision."""
 
     category: str
@@ -104,15 +97,13 @@ class Use:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(Struct, frozen=True):
     """The precisions of a report."""
 
     uses: tuple[Use, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OpRate:
+class OpRate(Struct, frozen=True):
     """Calls of one op with one set of input shapes."""
 
     op: str
@@ -122,15 +113,13 @@ class OpRate:
     device_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class RooflineRates:
+class RooflineRates(Struct, frozen=True):
     """The rates of a report."""
 
     rates: tuple[OpRate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPeak:
+class MemoryPeak(Struct, frozen=True):
     """Peaks of one device; the host has device -1."""
 
     label: str
@@ -139,15 +128,13 @@ class MemoryPeak:
     reserved_peak_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPeaks:
+class MemoryPeaks(Struct, frozen=True):
     """The peaks of a report."""
 
     devices: tuple[MemoryPeak, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A verdict, a finding or a check that could not be made."""
 
     id: str
@@ -157,8 +144,7 @@ class Judged:
     rule: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparable:
+class Comparable(Struct, frozen=True, kw_only=True):
     """One side of a comparison: the keys of the JSON report that comparisons and gates read.
 
     Keys that reports of an older program lack are empty, and what they would say is not compared.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from analyze.compare.comparable import Comparable, OpRate
 
 
-@dataclass(frozen=True, slots=True)
-class TimeChange:
+class TimeChange(Struct, frozen=True):
     """Time under one name on both sides, per step where both have steps.
 
     Attributes:
@@ -30,8 +30,7 @@ class TimeChange:
     b_count: float
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionChange:
+class PrecisionChange(Struct, frozen=True):
     """Products of one op and one set of input shapes that run in another precision.
 
     Attributes:
@@ -51,8 +50,7 @@ class PrecisionChange:
     b_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class FindingChanges:
+class FindingChanges(Struct, frozen=True):
     """Findings by rule. A rule that one side could not judge, or does not know, is neither fixed nor new.
 
     Attributes:
@@ -68,8 +66,7 @@ class FindingChanges:
     untold: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """What differs in kind.
 
     Attributes:

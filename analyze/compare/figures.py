@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from analyze.compare.comparable import Comparable, MemoryPeak
 from analyze.compare.judge import middle
@@ -21,8 +22,7 @@ STATE_SHARES = tuple(metric for metric in HEADLINE_METRICS if metric.label in {s
 _Step = TypeVar("_Step")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One figure of one side.
 
     Attributes:
@@ -42,8 +42,7 @@ class Figure:
     steps: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """The figures of one question.
 
     Attributes:

@@ -7,8 +7,9 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct
 
 from analyze.compare.amounts import UNITS, Amount, parse_amount
 from analyze.errors import GateError
@@ -82,8 +83,7 @@ class Judgeable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """What a run must not do.
 
     Attributes:
@@ -115,8 +115,7 @@ class Gate:
         return self.kind == "worse"
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """A gate and what came of it.
 
     Attributes:

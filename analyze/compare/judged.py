@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.blocks import Page
 from analyze.compare.comparable import Comparable, comparable_of
@@ -16,8 +18,7 @@ from analyze.report.plain import plain
 from analyze.report.report import Report
 
 
-@dataclass(frozen=True, repr=False)
-class JudgedReport(Shown, Gated):
+class JudgedReport(Shown, Gated, Struct, frozen=True):
     """A report on a trace, compared with a baseline and judged by gates.
 
     Attributes:
@@ -73,8 +74,7 @@ def judged_report(report: Report, before: Comparable | None, gates: tuple[Gate, 
     return JudgedReport(report, comparison, results, replace(page, gates=tuple(result.line for result in results)))
 
 
-@dataclass(frozen=True, repr=False)
-class JudgedComparison(Shown, Gated):
+class JudgedComparison(Shown, Gated, Struct, frozen=True):
     """A comparison with its gates judged: each run against the first.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Page, Section, Table
 from analyze.compare.changes import Side, side
@@ -30,8 +31,7 @@ _LABEL = 10
 _CATEGORIES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One figure of all inputs.
 
     Attributes:
@@ -55,8 +55,7 @@ class Row:
     verdicts: tuple[Verdict, ...]
 
 
-@dataclass(frozen=True, repr=False)
-class Lineup(Shown):
+class Lineup(Shown, Struct, frozen=True):
     """Several reports side by side, independent of any format.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.blocks import Page, Section, Table
 from analyze.compare.changes import Changes, FigureChange, FigureSpread, Side, find_changes
@@ -37,8 +39,7 @@ _BESIDE = ("compare-latency", "compare-time", "compare-shares")
 SAME = "No figure differs."
 
 
-@dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Shown, Struct, frozen=True):
     """Two reports compared, independent of any format.
 
     Attributes:
@@ -51,7 +52,7 @@ class Comparison(Shown):
     version: str
     changes: Changes
     page: Page
-    sides: tuple[Report, Report] | None = field(default=None, repr=False, compare=False)
+    sides: tuple[Report, Report] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The comparison by the keys of its contract, `pair_schema`."""

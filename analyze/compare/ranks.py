@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Page, Section, Table
 from analyze.ranks import Job
@@ -25,8 +26,7 @@ _FIGURES = (
 _LATEST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class MedianChange:
+class MedianChange(Struct, frozen=True):
     """One part of the window.
 
     Attributes:
@@ -40,8 +40,7 @@ class MedianChange:
     b_ns: int
 
 
-@dataclass(frozen=True)
-class RanksComparison:
+class RanksComparison(Struct, frozen=True):
     """Two jobs, the first one the baseline.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.blocks import Page
 from analyze.compare.amounts import Amount
@@ -40,8 +42,7 @@ class Ranks:
         return None, f"a job of many ranks has no {wanted.kind} of its own; --rank N reports on one"
 
 
-@dataclass(frozen=True)
-class JudgedRanks(Gated):
+class JudgedRanks(Gated, Struct, frozen=True):
     """A report on a job with its gates judged.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
 from typing import TypeVar
+
+from msgspec.structs import fields, replace
 
 from analyze.compare.comparable import Comparable, Judged, MemoryPeak, OpRate, RecordedRun, SourceInfo
 from analyze.findings import RULES, STATES

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import fields
 
 from analyze.compare.comparable import Comparable, Judged, RecordedRun, SourceInfo, read_comparable
 from analyze.report.about import SCHEMA_VERSION, TOOL

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.blocks import Block, Column, Kind, Page, Section, Table
 from analyze.notices import Notice
@@ -21,8 +23,7 @@ _LISTED = 50
 _NAMED = 3
 
 
-@dataclass(frozen=True, repr=False)
-class SnapshotComparison(Shown):
+class SnapshotComparison(Shown, Struct, frozen=True):
     """Two memory snapshots compared, independent of any format.
 
     Attributes:

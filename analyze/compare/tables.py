@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.compare.changes import Changes, FigureChange

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from analyze.blocks import Table
 
@@ -11,8 +12,7 @@ Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 
 
-@dataclass(frozen=True, slots=True)
-class Saving:
+class Saving(Struct, frozen=True):
     """What the window would lose if the cost were gone, by replay.
 
     Attributes:
@@ -28,8 +28,7 @@ class Saving:
     basis: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """A problem, what it costs and what to change.
 
     Attributes:
@@ -62,8 +61,7 @@ class Finding:
     same_idle: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """A rule that found nothing worth a change.
 
     Attributes:
@@ -77,8 +75,7 @@ class Passed:
     below_limit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
+class Unmeasured(Struct, frozen=True):
     """A rule whose question this file cannot answer.
 
     Attributes:
@@ -90,8 +87,7 @@ class Unmeasured:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(Struct, frozen=True):
     """A cost that saves next to nothing until another cost is gone.
 
     Attributes:
@@ -110,8 +106,7 @@ class Hidden:
 Outcome = Finding | Passed | Unmeasured
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The outcomes of all rules.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from analyze.findings.finding import Finding, Hidden, Outcome, Passed, Saving
 from analyze.findings.rule import Case, Rule

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed, Saving, Severity, Unmeasured
@@ -23,8 +24,7 @@ _HELD_BACK = 1.1  # times the saving: what a host that is fast enough must add t
 HIGH, MEDIUM = 0.10, 0.03  # of the window: what a saving must reach to be called so
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule.
 
     Attributes:
@@ -87,8 +87,7 @@ class Rule:
         return self.finding(case, cost) if isinstance(cost, Cost) else cost
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """A cost that is worth reporting, with what its removal saves."""
 
     scenario: Scenario
@@ -96,8 +95,7 @@ class Cost:
     severity: Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """What rules judge.
 
     Attributes:

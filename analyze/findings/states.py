@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.metrics.vocabulary import CAUSES
 
 if TYPE_CHECKING:
+    from analyze.arrays import Int64
     from analyze.metrics import DeviceTime
     from analyze.metrics.step_ledgers import Ledger
-    from analyze.timeline.intervals import Int64
 
 _Ns = TypeVar("_Ns", int, "Int64")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Struct, frozen=True, kw_only=True):
     """One state of the window.
 
     Attributes:

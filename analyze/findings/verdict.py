@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from analyze.findings.states import State, window_states
 from analyze.findings.step_verdict import lead_sentence, lead_state
@@ -23,8 +24,7 @@ _WORKERS, _AWAITED = "_MultiProcessingDataLoaderIter", "the host was waiting for
 _IDLE_WORTH_TELLING = 0.01  # of the window: below it the cause of idle time is no news
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The judgement in one word and a few sentences.
 
     Attributes:

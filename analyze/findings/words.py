@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Finding, Outcome, Passed

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.kernels.fusion import does_several
 from analyze.kernels.names import KernelName, parse
@@ -27,8 +27,7 @@ TABLE = RuleTable(RULES)
 _TENSOR_CORE = {"yes": True, "no": False, "unknown": None}
 
 
-@dataclass(frozen=True)
-class KernelKind:
+class KernelKind(Struct, frozen=True):
     """What a kernel name says about the kernel; `tensor_core` is None where it does not say."""
 
     category: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.kernels.demangle import demangle
 
@@ -33,8 +34,7 @@ _ANGLE = re.compile(r"<|(?<!-)>")
 _CONTINUED = ("::", " const::", "(", "() ")
 
 
-@dataclass(frozen=True)
-class KernelName:
+class KernelName(Struct, frozen=True):
     """One kernel name in the forms that rules match.
 
     Attributes:

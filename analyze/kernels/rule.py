@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
 
 from analyze.kernels.names import KernelName
 
@@ -13,8 +14,7 @@ Scope = Literal["name", "words", "text", "all_words"]
 SCOPES: tuple[Scope, ...] = ("name", "words", "text", "all_words")
 
 
-@dataclass(frozen=True)
-class NameRule:
+class NameRule(Struct, frozen=True, dict=True):
     """What a kernel whose name matches a pattern computes.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from analyze.gpus import Abilities
 from analyze.metrics.foundations import ATTRIBUTION
@@ -24,8 +23,7 @@ _OLDER, _LOADS_MORE = r"(?i)cutlass_7\d_|(?:^|\s)(?:volta|turing)_", r"(?i)(?:al
 _OPERANDS = {"aten::mm": 0, "aten::bmm": 0, "aten::matmul": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Unaligned:
+class Unaligned(Struct, frozen=True):
     """GEMMs of one op on one set of input shapes.
 
     Attributes:
@@ -43,8 +41,7 @@ class Unaligned:
     sum_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """What kernel names say about the alignment of half-precision GEMMs.
 
     Attributes:

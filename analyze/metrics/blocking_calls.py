@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.metrics.foundations import GAP_PARTS, HOST, TIMELINES
@@ -21,8 +20,7 @@ _LISTED = 12
 _COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}
 
 
-@dataclass(frozen=True, slots=True)
-class BlockingCall:
+class BlockingCall(Struct, frozen=True):
     """Blocking calls of one kind: same API call, same trigger.
 
     Attributes:
@@ -44,8 +42,7 @@ class BlockingCall:
     exposed_sync_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class BlockingCalls:
+class BlockingCalls(Struct, frozen=True):
     """All blocking calls of the selection, the profiler's own last one apart.
 
     Attributes:

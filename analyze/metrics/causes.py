@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.metrics.first_use import KINDS, allocations, first_use_rows
 from analyze.metrics.vocabulary import CAUSES
 from analyze.timeline import Host, Intervals, complement, engine_threads, join, spans
-from analyze.timeline.intervals import NOTHING, Int64
+from analyze.timeline.intervals import NOTHING
 from analyze.trace import Trace
 
 _HOST_PARTS = ("host_op_ns", "host_other_ns", "host_runtime_ns")
 _FOREVER = 2**62
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """The threads of the backward engine, whose time outside ops is waiting.
 
     Attributes:
@@ -57,8 +57,7 @@ def find_engine(trace: Trace) -> Engine:
     return Engine(threads, work, processes)
 
 
-@dataclass(frozen=True)
-class Delays:
+class Delays(Struct, frozen=True, dict=True):
     """What keeps the host from launching, found when it is first asked for: gaps and what-ifs share it.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.guard import present
@@ -18,8 +18,7 @@ from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, depth_ns
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTime:
+class DeviceTime(Struct, frozen=True):
     """One device's ledger. The three busy parts and the idle time sum to the window; the idle parts to the idle time.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
+from msgspec.structs import replace
 
 from analyze.metrics.causes import Delays, add_causes
 from analyze.metrics.question import Answers, Question

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.kernels.categories import HEAVY, MEMORY_BOUND
@@ -50,8 +50,7 @@ _AUTOCAST = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Kernels of one kind that show how far a model is fused.
 
     Attributes:
@@ -67,8 +66,7 @@ class Evidence:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """Chains of the same steps.
 
     Attributes:
@@ -88,8 +86,7 @@ class Chain:
     size_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fusion:
+class Fusion(Struct, frozen=True):
     """Fusion evidence of one trace.
 
     Attributes:

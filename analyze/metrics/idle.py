@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.device_time import DEVICES, DeviceTime
@@ -20,8 +20,7 @@ _FRAME = re.compile(r"^(?:.*/)?([^/(]+)\((\d+)\): (.*)$")
 _STEP = "ProfilerStep#"
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """One gap.
 
     Attributes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.metrics.device_time import HEADLINE
@@ -20,8 +19,7 @@ _CALLS_LISTED = 12
 _CAPTURE_CALL = r"StreamBeginCapture|StreamEndCapture"
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCalls:
+class ApiCalls(Struct, frozen=True):
     """API calls of one name.
 
     Attributes:
@@ -39,8 +37,7 @@ class ApiCalls:
     max_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Launches:
+class Launches(Struct, frozen=True):
     """How work got to the devices.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Stat
 from analyze.metrics.device_time import DEVICES, DeviceTime
@@ -23,8 +23,7 @@ _COVERS = 0.5  # of the host time around the window: a name that covers less doe
 _STEP = "ProfilerStep#"
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Struct, frozen=True):
     """What the host did around the device window, in the first step or range.
 
     Attributes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.notices import Notice, NotMeasured
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.units import plural
 
@@ -21,8 +21,7 @@ _NO_OP = "outside of ops"
 _RECORD = "record with profile_memory=True"
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """One allocation that was alive at the peak.
 
     Attributes:
@@ -38,8 +37,7 @@ class Allocation:
     outlives: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """Allocations of one op, in bytes."""
 
     op: str
@@ -47,8 +45,7 @@ class Made:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Churn:
+class Churn(Struct, frozen=True):
     """What one step allocated and freed, in bytes; work on other threads in its time counts."""
 
     step: str
@@ -57,8 +54,7 @@ class Churn:
     allocations: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(Struct, frozen=True):
     """The memory of one device as the profiler recorded it. Sizes in bytes, as the allocator counts them.
 
     Attributes:
@@ -117,8 +113,7 @@ class MemoryUse:
     activations_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """The memory of every device with events, devices before the host; empty without `[memory]` rows."""
 
     devices: tuple[MemoryUse, ...]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.metrics.foundations import ATTRIBUTION
 from analyze.metrics.question import Answers, Question
@@ -16,7 +17,6 @@ from analyze.notices import NotMeasured
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.callers import MODULE, MODULE_PREFIX
 from analyze.timeline.calls import FRAME
-from analyze.timeline.intervals import Int64
 from analyze.trace import matching
 from analyze.trace.nesting import NO_ROW
 
@@ -25,8 +25,7 @@ _LISTED = 30
 _FEW = 4  # the layers of a stack are one row, the projections of an attention are several
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Struct, frozen=True):
     """Calls of modules of one class at one place.
 
     Attributes:

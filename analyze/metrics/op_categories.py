@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Stat, Table
 from analyze.kernels.categories import MEMBERS
@@ -20,8 +20,7 @@ _UNFUSED = 0.05  # of activity time: attention by op beyond its fused kernels th
 _NAMES_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class OpCategory:
+class OpCategory(Struct, frozen=True):
     """Activities whose launching ops serve one purpose.
 
     Attributes:
@@ -42,8 +41,7 @@ class OpCategory:
     without_op_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class OpGroup:
+class OpGroup(Struct, frozen=True):
     """One of the few groups that a reader asks for first.
 
     Attributes:
@@ -57,8 +55,7 @@ class OpGroup:
     by_op: float
 
 
-@dataclass(frozen=True, slots=True)
-class Unclassified:
+class Unclassified(Struct, frozen=True):
     """Activities of one name that no rule knows.
 
     Attributes:
@@ -74,8 +71,7 @@ class Unclassified:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class OpCategories:
+class OpCategories(Struct, frozen=True):
     """Work by purpose.
 
     Attributes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.blocks import Block, Cell, Column, Kind, Section, Stat, Table
 from analyze.metrics.device_time import DEVICES, HEADLINE
 from analyze.metrics.foundations import ATTRIBUTION
@@ -18,7 +19,6 @@ from analyze.settings import OpsView
 from analyze.timeline import CallTree, union
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import FRAME, KINDS, OP
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, timed_rows
 from analyze.units import duration
 
@@ -48,8 +48,7 @@ _WHY_THEY_DIFFER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(Struct, frozen=True):
     """Calls of one name.
 
     Attributes:
@@ -85,8 +84,7 @@ class Op:
     wrapper: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HostThread:
+class HostThread(Struct, frozen=True):
     """One thread that ran ops.
 
     Attributes:
@@ -100,8 +98,7 @@ class HostThread:
     covered_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class HostSide:
+class HostSide(Struct, frozen=True):
     """Ops and threads of a trace.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.metrics.device_time import DEVICES, HEADLINE, DeviceTime
@@ -18,8 +18,7 @@ from analyze.units import duration, percent
 _PLURALS = {"copy": "copies"}
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTime:
+class StreamTime(Struct, frozen=True):
     """One stream.
 
     Attributes:
@@ -33,8 +32,7 @@ class StreamTime:
     busy_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class PairOverlap:
+class PairOverlap(Struct, frozen=True):
     """Two classes of work.
 
     Attributes:
@@ -52,8 +50,7 @@ class PairOverlap:
     share_of_second: float
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Struct, frozen=True):
     """Concurrency on one device.
 
     Attributes:

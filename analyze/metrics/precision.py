@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Block, Column, Kind, Section, Stat, Table
 from analyze.gpus import Abilities, Gpu, find_abilities, find_gpu
@@ -35,8 +35,7 @@ _ALL, _NEWS = 0.9995, 0.01  # of a category's time: printed as 100 %; below it o
 _TERA = 10**12
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionUse:
+class PrecisionUse(Struct, frozen=True):
     """Kernels of one category that ran in one precision.
 
     Attributes:
@@ -61,8 +60,7 @@ class PrecisionUse:
     peak_flops_per_s: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """One sentence of the audit.
 
     Attributes:
@@ -80,8 +78,7 @@ class Judgement:
     surprising: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionAudit:
+class PrecisionAudit(Struct, frozen=True):
     """The audit of one trace.
 
     Attributes:
@@ -188,8 +185,7 @@ def _uses(work: pl.DataFrame, gpu: Gpu | None) -> Iterator[PrecisionUse]:
             yield PrecisionUse(category, precision, core, told_by, count, ns, share, peak)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What was asked for, and of what."""
 
     asked: str

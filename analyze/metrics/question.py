@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from msgspec import Struct
 
 from analyze.blocks import Section
 from analyze.guard import Guard
@@ -78,8 +79,7 @@ class Answers:
         return self._guard.not_measured()
 
 
-@dataclass(frozen=True, eq=False)
-class Question(Generic[T]):
+class Question(Struct, Generic[T], frozen=True, eq=False):
     """One question to a trace. As an attribute of `Measures` it is the answer.
 
     Attributes:

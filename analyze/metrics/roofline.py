@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int64
 from analyze.blocks import Column, Kind, Section, Table
 from analyze.gpus import Gpu
 from analyze.metrics.device_time import HEADLINE
@@ -18,7 +17,6 @@ from analyze.metrics.shapes import bytes_of, flops_of, read_inputs
 from analyze.notices import NotMeasured
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
@@ -29,8 +27,7 @@ _NEITHER = 0.2  # of both peaks: so far below them latency, too few blocks or th
 _GIGA, _TERA = 10**9, 10**12
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """Calls of one op with one set of input shapes and types.
 
     Attributes:
@@ -64,8 +61,7 @@ class Rate:
     limited_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(Struct, frozen=True):
     """Rates of one trace.
 
     Attributes:
@@ -120,11 +116,11 @@ def measure_roofline(trace: Trace, found: Attribution, gpu: Gpu | None, short_ns
     return Roofline(gpu.name if gpu else "", kept, covered)
 
 
-def _crosses_the_bus(work: pl.DataFrame) -> npt.NDArray[np.bool_]:
+def _crosses_the_bus(work: pl.DataFrame) -> Bool:
     """Copies to and from the host: the device's memory bandwidth is no measure for them."""
     inside = pl.col("name").cast(pl.String).str.contains("DtoD|Device -> Device")
     crosses = (pl.col("kind").cast(pl.String) == "memcpy") & ~inside
-    mask: npt.NDArray[np.bool_] = work.select(crosses.fill_null(value=False)).to_series().to_numpy()
+    mask: Bool = work.select(crosses.fill_null(value=False)).to_series().to_numpy()
     return mask
 
 
@@ -137,7 +133,7 @@ def _key(row: dict[str, object]) -> _Key:
     return tuple(row[name] for name in _KEY)
 
 
-def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, npt.NDArray[np.bool_]]:
+def _standing_op(trace: Trace, found: Attribution) -> tuple[Int64, Bool]:
     """Per call the outermost op around it whose FLOPs are known, else itself where its bytes are; `NO_ROW` for none.
 
     The second array says where the FLOPs are.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 ELEMENT_BYTES = {
     "float": 4,
@@ -32,8 +32,7 @@ _INTEGRAL = ("long int", "long", "int", "short int", "signed char", "unsigned ch
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """Recorded inputs of one op.
 
     Attributes:

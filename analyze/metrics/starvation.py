@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.metrics.device_time import MAIN_TIMELINE
 from analyze.metrics.foundations import HOST
@@ -18,8 +17,7 @@ from analyze.trace import Trace, matching, timed_rows
 _STARVED = 0.1  # of a step: idle time inside the wait for workers from which on it counts
 
 
-@dataclass(frozen=True, slots=True)
-class Starvation:
+class Starvation(Struct, frozen=True):
     """What the loader's workers deliver against what the steps take.
 
     Attributes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 
+from analyze.arrays import Int64
 from analyze.metrics.blocking_calls import FINAL_SYNC
 from analyze.metrics.foundations import GAP_PARTS, HOST, TIMELINES
 from analyze.metrics.question import Answers, Question
@@ -14,14 +14,12 @@ from analyze.metrics.vocabulary import CAUSES
 from analyze.metrics.work import KERNELS
 from analyze.settings import Definitions
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, Selection, join, launched_within, subtract, union
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 
 _OUTSIDE = -1  # launched in no step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class Ledger(Struct, frozen=True, kw_only=True):
     """The parts of a device's time; together they are its window, or what one step launched of it.
 
     Attributes:
@@ -53,8 +51,7 @@ class Ledger:
         return self.idle_long["device_queue_ns"] + self.idle_long["launch_delay_ns"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepLedger(Ledger):
+class StepLedger(Ledger, frozen=True, kw_only=True):
     """What one step launched: activities, and the gaps that its activities end.
 
     Attributes:
@@ -76,8 +73,7 @@ class StepLedger(Ledger):
     exposed_sync_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StepWork:
+class StepWork(Struct, frozen=True):
     """Activities of one name that were launched in some step, on any device.
 
     Attributes:
@@ -93,8 +89,7 @@ class StepWork:
     sum_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityTime:
+class ActivityTime(Struct, frozen=True):
     """All activities of one name, so that a later comparison knows which kernels there are not.
 
     Attributes:
@@ -114,8 +109,7 @@ class ActivityTime:
     step_sum_ns: int
 
 
-@dataclass(frozen=True)
-class _Steps:
+class _Steps(Struct, frozen=True):
     """Which step an instant on the host lies in."""
 
     start_ns: Int64

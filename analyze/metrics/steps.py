@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.metrics.lead import QUESTION as LEAD
 from analyze.metrics.lead import stat
 from analyze.metrics.question import Answers, Question
 from analyze.notices import NotMeasured
 from analyze.timeline import Selection, union
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.units import duration
 
@@ -24,8 +24,7 @@ _SPREAD_FROM = 3  # steps: fewer have no outlier
 _NONE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step.
 
     Attributes:

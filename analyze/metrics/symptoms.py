@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from analyze.metrics.foundations import ATTRIBUTION
 from analyze.metrics.question import Question
@@ -23,8 +22,7 @@ _CHOSEN_GRID = (
 _TRAINING_NORM = r"(?i)batch_?norm_(collect_statistics|stats|transform_input|backward)|bn_fw_tr|BatchNormFwdTrain"
 
 
-@dataclass(frozen=True, slots=True)
-class Symptoms:
+class Symptoms(Struct, frozen=True):
     """Signs, over all devices.
 
     Attributes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Block, Column, Kind, Section, Table
 from analyze.metrics import op_categories
@@ -17,8 +16,7 @@ _BRIEF_CATEGORIES = 3
 _KERNELS_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryTime:
+class CategoryTime(Struct, frozen=True):
     """Activities of one category.
 
     Attributes:
@@ -36,8 +34,7 @@ class CategoryTime:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """Activities of one name.
 
     Attributes:

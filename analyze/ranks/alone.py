@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Column, Kind, Section, Stat, Table
 from analyze.metrics import DeviceTime
@@ -24,8 +24,7 @@ _OUTPUTS = ("all_gather", "gather")
 _RATED = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(Struct, frozen=True):
     """Collectives of one rank that are alike.
 
     Attributes:

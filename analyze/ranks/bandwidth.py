@@ -5,15 +5,15 @@ Source of the factors: NVIDIA/nccl-tests, GetBw of each collective.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int64
 from analyze.metrics.collectives import element_bytes
 from analyze.ranks.entries import Entries
 from analyze.ranks.groups import Group
-from analyze.ranks.kinds import KINDS, Bool, Int64
+from analyze.ranks.kinds import KINDS
 
 LATENCY_NS = 10_000  # data time below this measures latency
 _SECOND_NS = 10**9
@@ -22,8 +22,7 @@ _RING = ("all_gather", "gather", "reduce_scatter", "scatter", "all_to_all")
 _OUTPUT = ("all_gather", "gather")
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """Sizes and rates; arrays of entries with -1 where not known.
 
     Attributes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
+from msgspec import Struct
 
+from analyze.arrays import Int64, Ints
 from analyze.ranks.entries import UNUSED, Entries
-from analyze.ranks.kinds import Int64, Ints
 from analyze.ranks.matching import lower_median
 
 SAME_HOST_NS = 20_000  # a median of ends below this is no offset: the ranks run on one clock
@@ -16,8 +16,7 @@ LEAST_UNCERTAINTY_NS = 1_000
 _FEW = 8  # matched collectives: fewer have no quarters that drift could be read from
 
 
-@dataclass(frozen=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """Clocks of all ranks.
 
     Attributes:
@@ -50,8 +49,7 @@ def align(entries: Entries, ranks: Int64) -> Clocks:
     return Clocks(ranks, place.offset, place.component, place.found_from, LEAST_UNCERTAINTY_NS, place.drift)
 
 
-@dataclass(frozen=True, order=True)
-class _Edge:
+class _Edge(Struct, frozen=True, order=True):
     """What matched collectives say of an unplaced rank's clock, in the order in which edges are taken."""
 
     level: int

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
+from analyze.arrays import Int64
 from analyze.ranks.joined import Joined
-from analyze.ranks.kinds import KINDS, SAID_BY, Int64
+from analyze.ranks.kinds import KINDS, SAID_BY
 from analyze.ranks.pipeline import Stage, measure_pipeline
 from analyze.ranks.rounds import LeftOut
 from analyze.ranks.standing import Standing

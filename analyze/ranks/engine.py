@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from analyze.errors import GpuledgerError, SelectionError
 from analyze.ranks.files import CLUSTER_HINT, Candidate
@@ -29,8 +30,7 @@ Progress = Callable[[int, int, int], None]
 """Called with the files done, all files, and how many of those done came from the store."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A file that gave no summary.
 
     Attributes:
@@ -44,8 +44,7 @@ class Failure:
     foreign: bool = False
 
 
-@dataclass
-class Outcome:
+class Outcome(Struct):
     """What came of all files.
 
     Attributes:

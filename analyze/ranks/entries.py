@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from analyze.ranks.kinds import ALL_TO_ALL, LAST_SYMMETRIC, RECV, SEND, Bool, Int64, Ints
+from analyze.arrays import Bool, Int64, Ints
+from analyze.ranks.kinds import ALL_TO_ALL, LAST_SYMMETRIC, RECV, SEND
 from analyze.ranks.matching import Matched
 
 UNUSED = 9  # level of collectives that say nothing about clocks
 _AT_ONCE = 1 << 20  # values that medians are taken of in one go
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(Struct, frozen=True):
     """Matched collectives. Arrays of rows are in order of entry and rank, arrays of entries in order of entry.
 
     Attributes:

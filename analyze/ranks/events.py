@@ -6,16 +6,15 @@ import json
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from analyze import schema
+from analyze.arrays import Int64, UInt8
 from analyze.metrics.collectives import EXCHANGE, kind_of
 from analyze.ranks.summary import MOST_EVENTS, MOST_STRETCHES
 from analyze.ranks.tables import EVENTS, GROUPS, IDLE_OWNERS, OWNERS, STRETCHES
 from analyze.timeline import IDLE_PARTS, DeviceTimeline, Intervals, join, subtract
 from analyze.timeline.attribution import external_ids_are_ops
-from analyze.timeline.intervals import Int64
 from analyze.trace import GroupInfo, Timed, Trace, matching
 
 _GROUP_CALL = r"(?i)^(nccl|rccl|xccl|ucc|mpi|_?c10d\w*):|record_param_comms"
@@ -194,7 +193,7 @@ def stretches(trace: Trace, line: DeviceTimeline, gaps: pl.DataFrame | None) -> 
     return frame.sort("start_ns"), lost
 
 
-def _owned(line: DeviceTimeline, gaps: pl.DataFrame | None) -> Iterator[tuple[Int64, Int64, npt.NDArray[np.uint8]]]:
+def _owned(line: DeviceTimeline, gaps: pl.DataFrame | None) -> Iterator[tuple[Int64, Int64, UInt8]]:
     computation, communication, copy = line.by_class
     busy: tuple[Intervals, ...] = (
         computation,

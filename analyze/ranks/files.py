@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from analyze.errors import UnreadableError
 from analyze.trace.folder import is_trace
@@ -15,8 +16,7 @@ SUFFIXES = (".json", ".json.gz")
 CLUSTER_HINT = "pip install 'gpuledger[cluster]', and the driver of your object store: s3fs, gcsfs, adlfs."
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A file that may be a trace.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 _DIMENSIONS = (
     ("tp", re.compile(r"(?<![a-z])(tp|tensor|tensor_model)(?![a-z])", re.IGNORECASE)),
@@ -18,8 +18,7 @@ _DIMENSIONS = (
 _WORLD = "default_pg"
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A process group, or a stream in place of one.
 
     Attributes:

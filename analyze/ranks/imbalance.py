@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.ranks.joined import Joined
-from analyze.ranks.kinds import Int64
 from analyze.ranks.matching import lower_median
 
 FLAGGED = 0.05  # largest over lower median less 1: below it ranks differ as steps do
 _SIGNIFICANT = 0.01  # of the mean window: smaller kinds of work are not compared
 
 
-@dataclass(frozen=True, slots=True)
-class StepSpread:
+class StepSpread(Struct, frozen=True):
     """One profiler step on all ranks, as the hosts ran it.
 
     Attributes:
@@ -38,8 +37,7 @@ class StepSpread:
     skew_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class CategorySpread:
+class CategorySpread(Struct, frozen=True):
     """One kind of work on all ranks.
 
     Attributes:

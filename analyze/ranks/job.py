@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze import schema
 from analyze.errors import NotATraceError
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True, dict=True):
     """The traces of one distributed job, one per rank, joined.
 
     Attributes:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
+from analyze.arrays import Int64, Ints
 from analyze.ranks.bandwidth import Rates, message_bytes, rate
 from analyze.ranks.clocks import Clocks, align
 from analyze.ranks.entries import Entries, entries_of
 from analyze.ranks.groups import Group, group_keys
-from analyze.ranks.kinds import KINDS, SAID_BY, Int64, Ints
+from analyze.ranks.kinds import KINDS, SAID_BY
 from analyze.ranks.matching import match
 from analyze.ranks.summary import Summary
 from analyze.ranks.waits import (
@@ -36,8 +38,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {  # millions of rows: as
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """One round of one job. Arrays of entries are in order of group and index.
 
     Attributes:

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
-Int64 = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.integer[Any]]
-Bool = npt.NDArray[np.bool_]
-
 KINDS = (
     "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "barrier", "send", "recv", "broadcast", "gather",
     "scatter", "reduce", "sendrecv",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
-from analyze.ranks.kinds import RECV, SEND, Int64, Ints
+from analyze.arrays import Array, Int64, Ints
+from analyze.ranks.kinds import RECV, SEND
 
 ENDS_TOGETHER_NS = 1_000_000  # a matched collective ends within this on all ranks; measured: 1 to 332 us
 BELIEVED = 0.9  # of the collectives of several ranks have to fit for the order to be believed
@@ -18,8 +17,7 @@ _DIRECT = 2_000_000  # pairs of events up to which shifts are counted one by one
 KEPT = ("rank", "kind", "kind_from", "size_bytes", "start_ns", "end_ns", "event", "computes_at_end")
 
 
-@dataclass(frozen=True)
-class Matched:
+class Matched(Struct, frozen=True):
     """The kernels of all ranks with the collective that each is of.
 
     Attributes:
@@ -30,7 +28,7 @@ class Matched:
         how: by position of the group: seq, order or ends.
     """
 
-    columns: dict[str, npt.NDArray[Any]]
+    columns: dict[str, Array]
     entry: Ints
     group: Int64
     index: Int64

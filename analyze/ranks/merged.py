@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.ranks.joined import Joined
 from analyze.ranks.tables import NO_FINDING, PASSED, UNMEASURED
@@ -11,8 +12,7 @@ from analyze.ranks.tables import NO_FINDING, PASSED, UNMEASURED
 _SEVERITIES = ("high", "medium", "low")
 
 
-@dataclass(frozen=True, slots=True)
-class MergedFinding:
+class MergedFinding(Struct, frozen=True):
     """One rule's finding on several ranks.
 
     Attributes:

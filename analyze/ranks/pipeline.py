@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int64
 from analyze.ranks.groups import Group
 from analyze.ranks.joined import Joined
-from analyze.ranks.kinds import KINDS, RECV, Bool, Int64
+from analyze.ranks.kinds import KINDS, RECV
 from analyze.ranks.tables import IDLE_OWNERS, OWNERS
 from analyze.timeline import Intervals, intersect, union
 
@@ -18,8 +19,7 @@ _COMPUTATION, _COMMUNICATION = OWNERS.index("computation"), OWNERS.index("commun
 WINDOW = "window"  # in place of steps where the ranks share none
 
 
-@dataclass(frozen=True, slots=True)
-class StageStep:
+class StageStep(Struct, frozen=True):
     """One step of one stage. Times are ns inside the host's range of the step.
 
     Attributes:
@@ -42,8 +42,7 @@ class StageStep:
         return None if self.wait_ns is None else self.wait_ns + self.idle_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """One rank's place in its pipeline.
 
     Attributes:

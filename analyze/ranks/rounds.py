@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.errors import SelectionError
 from analyze.ranks.summary import Summary
@@ -11,8 +12,7 @@ from analyze.ranks.summary import Summary
 SKEW_NS = 1_000_000_000  # recordings can be shorter than what the clocks of two hosts differ by
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A file that is in no figure.
 
     Attributes:
@@ -55,8 +55,7 @@ class Round:
         return not self._steps or not steps or bool(self._steps & steps)
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """What is analysed of some files.
 
     Attributes:

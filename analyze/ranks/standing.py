@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 
+from analyze.arrays import Int64, Ints
 from analyze.ranks.joined import Joined
-from analyze.ranks.kinds import Int64, Ints
 from analyze.ranks.waits import PARTS
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """One rank among the others. Times are ns.
 
     Attributes:

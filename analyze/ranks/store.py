@@ -7,11 +7,12 @@ import io
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, replace
 from pathlib import Path
 
+import msgspec
 import orjson
 import polars as pl
+from msgspec.structs import fields, replace
 
 from analyze.notices import Notice
 from analyze.ranks.files import Candidate
@@ -33,7 +34,7 @@ def default_folder() -> Path:
 
 def definitions_hash() -> str:
     """A name for the definitions and the version of the tables that summaries were made with."""
-    text = orjson.dumps([SUMMARY_VERSION, MOST_EVENTS, MOST_STRETCHES, asdict(Definitions())], default=str)
+    text = msgspec.json.encode([SUMMARY_VERSION, MOST_EVENTS, MOST_STRETCHES, Definitions()])
     columns = orjson.dumps({name: [(c.name, str(c.dtype)) for c in schema] for name, schema in PARTS.items()})
     return hashlib.sha256(text + columns).hexdigest()[:_DEFINITIONS]
 
@@ -80,7 +81,7 @@ class Store:
         stem = self._stem(summary.file)
         for name in PARTS:
             _write(summary.frames[name], _place(stem, name))
-        text = orjson.dumps(asdict(summary.file)).decode()
+        text = msgspec.json.encode(summary.file).decode()
         _write(pl.DataFrame({_INFO: [text]}, schema={_INFO: pl.String}), _place(stem, _FILE))
 
     def get(self, info: FileInfo) -> Summary:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.notices import Notice
 
@@ -14,8 +14,7 @@ MOST_STRETCHES = 200_000
 SUMMARY_VERSION = 2  # a part of the definitions: a store of another version is not read
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(Struct, frozen=True):
     """What a file is, as far as jobs and rounds are made of it.
 
     Attributes:
@@ -76,8 +75,7 @@ class FileInfo:
         return self.window_end_ns - self.window_start_ns
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """One file.
 
     Attributes:

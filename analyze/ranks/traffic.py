@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.ranks.bandwidth import LATENCY_NS, size_bucket
 from analyze.ranks.joined import Joined
-from analyze.ranks.kinds import KINDS, Int64
+from analyze.ranks.kinds import KINDS
 from analyze.ranks.matching import lower_median
 
 PAIR = "send_recv"  # a send and its recv, whichever rank has the lower number
 _UNEVEN = 1.05  # largest over mean size of an all-to-all: below it the ranks send alike
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """Collectives that are alike.
 
     Attributes:

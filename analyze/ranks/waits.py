@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int64, Ints
 from analyze.ranks.clocks import LEAST_UNCERTAINTY_NS
 from analyze.ranks.entries import Entries, lower_medians
-from analyze.ranks.kinds import Bool, Int64, Ints
 from analyze.ranks.matching import lower_median
 from analyze.ranks.tables import OWNERS
 from analyze.timeline import Intervals, intersect, join, subtract, union
@@ -20,8 +20,7 @@ EARLY_SHARE = 0.05  # of symmetric collectives that end before their last arriva
 _COMPUTATION, _COMMUNICATION, _COPY = (OWNERS.index(name) for name in ("computation", "communication", "copy"))
 
 
-@dataclass(frozen=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Arrivals and waits; times are common. Arrays of entries hold nothing to use where `split` is false.
 
     Attributes:
@@ -51,8 +50,7 @@ class Waits:
     fits: bool
 
 
-@dataclass(frozen=True)
-class Owned:
+class Owned(Struct, frozen=True):
     """Who owns a rank's window.
 
     Attributes:
@@ -176,8 +174,7 @@ def own_rank(
     )
 
 
-@dataclass(frozen=True)
-class Lateness:
+class Lateness(Struct, frozen=True):
     """Why the last rank of each entry came last (docs/ranks.md).
 
     Attributes:

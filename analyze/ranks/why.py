@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.ranks.entries import lower_medians
 from analyze.ranks.joined import Joined
-from analyze.ranks.kinds import Int64
 from analyze.ranks.matching import lower_median
 from analyze.ranks.tables import IDLE_OWNERS, OWNERS
 from analyze.timeline import union
@@ -20,8 +20,7 @@ MOST_PEERS = 64  # ranks that a late one is compared with here
 _PLACES = ("frame", "op")
 
 
-@dataclass(frozen=True, slots=True)
-class Idling:
+class Idling(Struct, frozen=True):
     """What most of a late rank's extra idle time is.
 
     Attributes:
@@ -33,8 +32,7 @@ class Idling:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraWork:
+class ExtraWork(Struct, frozen=True):
     """Work that a late rank does longer than its peers, over its whole window.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from analyze.errors import OutputError
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from analyze.report.report import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One format.
 
     Attributes:

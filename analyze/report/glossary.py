@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from analyze.kernels.categories import LABELS
 from analyze.report.headline_metrics import METRICS
@@ -99,8 +100,7 @@ _ALIKE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One term.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from analyze.findings.states import STATES, State, window_states
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 Value = float | int | None
 
 
-@dataclass(frozen=True)
-class HeadlineMetric:
+class HeadlineMetric(Struct, frozen=True):
     """One figure.
 
     Attributes:

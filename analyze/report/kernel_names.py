@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from analyze.blocks import Advice, Block, Cell, Kind, Section, Table
 from analyze.kernels.short_names import short_names

@@ -1,21 +1,22 @@
-"""Dataclasses as what JSON knows, and the schema of the documents made of them."""
+"""Records as what JSON knows, and the schema of the documents made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, is_dataclass
 from enum import Enum
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from analyze.blocks import Page, Section
 from analyze.report.about import SCHEMA_VERSION, TOOL
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, tuples and enumerations as what JSON knows."""
-    if is_dataclass(value) and not isinstance(value, type):
+    """Records, tuples and enumerations as what JSON knows."""
+    if isinstance(value, Struct):
         return plain(asdict(value))
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from analyze.blocks import Page
 from analyze.findings import Diagnosis, Verdict
@@ -31,8 +32,7 @@ class Document(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TraceInfo:
+class TraceInfo(Struct, frozen=True):
     """What was measured.
 
     Attributes:
@@ -68,8 +68,7 @@ class TraceInfo:
     recorded: Recorded | None
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """One figure for scripts.
 
     Attributes:
@@ -85,8 +84,7 @@ class Metric:
     of: str = ""
 
 
-@dataclass(frozen=True, repr=False)
-class Report(Shown):
+class Report(Shown, Struct, frozen=True):
     """One report on a trace, independent of any format.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from analyze.blocks import Page, Section
 from analyze.notices import Notice, NotMeasured
@@ -32,8 +33,7 @@ _KEPT_SHARE = 0.1  # of the reserved memory: below it the free memory of private
 _RECORD = "record with torch.cuda.memory._record_memory_history(), or capture --snapshot-steps 1"
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotInfo:
+class SnapshotInfo(Struct, frozen=True):
     """What was measured.
 
     Attributes:
@@ -51,8 +51,7 @@ class SnapshotInfo:
     settings: dict[str, float | int | str | bool]
 
 
-@dataclass(frozen=True, repr=False)
-class SnapshotReport(Shown):
+class SnapshotReport(Shown, Struct, frozen=True):
     """One report on a memory snapshot, independent of any format.
 
     Attributes:
@@ -69,7 +68,7 @@ class SnapshotReport(Shown):
     devices: tuple[DeviceMemory, ...]
     page: Page
     definitions: Definitions
-    source: Snapshot | None = field(default=None, repr=False, compare=False)
+    source: Snapshot | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The report by the keys of its contract, `snapshot_schema`."""

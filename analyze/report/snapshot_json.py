@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
+
+from msgspec.structs import asdict
 
 from analyze.report.plain import plain
 from analyze.report.snapshot_sections import shortened
@@ -12,7 +13,7 @@ from analyze.snapshot import DeviceMemory
 
 def plain_device(device: DeviceMemory) -> dict[str, Any]:
     """One device; compositions keep their hundred largest rows, and the rest as one."""
-    row = {field.name: getattr(device, field.name) for field in fields(device)}
+    row = asdict(device)
     for name in ("at_peak", "at_end"):
         row[name] = shortened(row[name])
     return {name: plain(value) for name, value in row.items()}

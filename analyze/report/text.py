@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.blocks import Breakdown, Cell, Column, Kind, Page, Series, Suggestion
 from analyze.inert import ascii_json, printable
@@ -149,8 +151,7 @@ def savings_column(suggestions: Sequence[Suggestion]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class BreakdownRow:
+class BreakdownRow(Struct, frozen=True):
     """One printed row of a breakdown: label, time, percent, share for the bar, and whether the device idles."""
 
     label: str

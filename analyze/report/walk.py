@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from analyze.metrics.question import Answers
 
@@ -13,12 +15,12 @@ _Any = TypeVar("_Any")
 
 
 def map_texts(value: _Any, how: Callable[[str], str]) -> _Any:
-    """A document with every text in it replaced: dataclasses, tuples, lists, dictionaries and their keys."""
+    """A document with every text in it replaced: records, tuples, lists, dictionaries and their keys."""
     found: Any = value
     if isinstance(value, str):
         return value if isinstance(value, Enum) else how(value)  # type: ignore[return-value]
-    if is_dataclass(value) and not isinstance(value, type):
-        found = replace(value, **{f.name: map_texts(getattr(value, f.name), how) for f in fields(value) if f.init})
+    if isinstance(value, Struct):
+        found = replace(value, **{name: map_texts(item, how) for name, item in asdict(value).items()})
     elif isinstance(value, Answers):
         found = value.mapped(lambda answer: map_texts(answer, how))
     elif isinstance(value, tuple | list):

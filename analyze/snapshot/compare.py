@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.snapshot.composition import Holding
 from analyze.snapshot.device import DeviceMemory
@@ -22,8 +23,7 @@ FIGURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What two snapshots hold under one label.
 
     Attributes:
@@ -43,8 +43,7 @@ class Difference:
     b_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFigure:
+class SnapshotFigure(Struct, frozen=True):
     """One figure of both, in bytes."""
 
     a: int
@@ -52,8 +51,7 @@ class SnapshotFigure:
     change: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceComparison:
+class DeviceComparison(Struct, frozen=True):
     """One device of two snapshots. Each list adds up to the change of its total, largest change first.
 
     Attributes:

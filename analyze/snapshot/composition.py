@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.snapshot.fragments import pool_name
 from analyze.snapshot.ranges import Range, open_ranges
-from analyze.snapshot.replay import BEFORE, AllocatorReplay, Int64
+from analyze.snapshot.replay import BEFORE, AllocatorReplay
 from analyze.snapshot.stacks import Stacks
 from analyze.snapshot.tables import Events, Segment
 
@@ -20,8 +21,7 @@ UNEXPLAINED = "not explained by the recorded events"
 _NO_CONTEXT = ("", "N/A")
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """Allocations with one label.
 
     Attributes:
@@ -35,8 +35,7 @@ class Holding:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Composition:
+class Composition(Struct, frozen=True):
     """What is alive at one instant, largest first; each grouping adds up to `size_bytes`.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.notices import Notice
 from analyze.snapshot.composition import BEFORE_OLDEST, BEFORE_RECORDING, Composition, compose
@@ -22,8 +23,7 @@ _SAMPLES = 240
 PINNED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """Four curves over the recorded events, in bytes: the start, the largest value of each part, the end.
 
     Attributes:
@@ -41,8 +41,7 @@ class Timeline:
     reserved_bytes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class DeviceMemory:
+class DeviceMemory(Struct, frozen=True):
     """The memory of one device. Sizes in bytes; "requested" as asked for, "allocated" and "active" rounded.
 
     Attributes:

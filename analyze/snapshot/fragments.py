@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.snapshot.tables import DEFAULT_POOL, Segment
 from analyze.snapshot.values import Pool
@@ -11,8 +12,7 @@ from analyze.snapshot.values import Pool
 PRIVATE = "private pool"
 
 
-@dataclass(frozen=True, slots=True)
-class Fragments:
+class Fragments(Struct, frozen=True):
     """The state at the end of some segments, in bytes. reserved = allocated + pending + split + free segments.
 
     Attributes:
@@ -36,8 +36,7 @@ class Fragments:
     largest_free_block_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoolState:
+class PoolState(Struct, frozen=True):
     """The state at the end of one pool on one stream; an allocation is served from its own only.
 
     Attributes:

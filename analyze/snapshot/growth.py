@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from analyze.notices import NotMeasured
 from analyze.snapshot.ranges import Range, find_steps
@@ -16,8 +16,7 @@ from analyze.snapshot.tables import Events
 _HOW = "put each iteration into record_function('step'), call prof.step(), and record at least two"
 
 
-@dataclass(frozen=True, slots=True)
-class Growing:
+class Growing(Struct, frozen=True):
     """One place whose allocations of several steps are all still there at the end.
 
     Attributes:
@@ -33,8 +32,7 @@ class Growing:
     bytes_per_step: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """What grows from step to step.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.snapshot.replay import NEVER, AllocatorReplay
 from analyze.snapshot.stacks import Stacks
@@ -16,8 +17,7 @@ _LARGE_SEGMENT_BYTES = 20 << 20
 _OWN_SEGMENT_BYTES = 10 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfMemory:
+class OutOfMemory(Struct, frozen=True):
     """One allocation that failed.
 
     Attributes:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 _RUN_NAME = "run.json"
 _MOST_BYTES = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedBeside:
+class RecordedBeside(Struct, frozen=True):
     """What was noted when the snapshot was taken.
 
     Attributes:

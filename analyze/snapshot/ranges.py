@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from analyze.snapshot.tables import Annotation
 
@@ -13,8 +14,7 @@ _NUMBER = re.compile(r"#\d+$")
 _FOREVER = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """One named range.
 
     Attributes:

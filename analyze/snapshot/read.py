@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import pickle
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import orjson
+from msgspec import Struct
 
 from analyze.errors import SnapshotError, UnreadableError
 from analyze.snapshot.opcodes import check_opcodes
@@ -23,8 +23,7 @@ _FREE_BYTES = 1 << 26
 _HINT = "Record one with `capture`, or with torch.cuda.memory._dump_snapshot('snapshot.pickle')."
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """What a file held.
 
     Attributes:

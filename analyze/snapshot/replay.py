@@ -6,15 +6,13 @@ start = state at the end minus the sum of all changes: what existed before the r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int8, Int64
 from analyze.snapshot.tables import Block, Events, Segment
 
-Int64 = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 NEVER = np.iinfo(np.int64).max
 BEFORE = -1  # index of the instant before the first event
 _ROUND_BYTES = 512
@@ -33,8 +31,7 @@ _CODES = {
 }
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """One amount over the recorded events, in bytes.
 
     Attributes:
@@ -64,8 +61,7 @@ class Curve:
         return self.start_bytes if event == BEFORE else int(self.values[event])
 
 
-@dataclass(frozen=True, slots=True)
-class Early:
+class Early(Struct, frozen=True):
     """An allocation from before the first recorded event.
 
     Attributes:
@@ -85,8 +81,7 @@ class Early:
     stack: int
 
 
-@dataclass(frozen=True)
-class AllocatorReplay:
+class AllocatorReplay(Struct, frozen=True):
     """The events of one device, replayed.
 
     Attributes:
@@ -111,11 +106,11 @@ class AllocatorReplay:
     active: Curve
     reserved: Curve
     freed_at: Int64
-    is_alloc: Mask
+    is_alloc: Bool
     rounded_bytes: Int64
     early: tuple[Early, ...]
     missing_frees: int
-    gone: Mask
+    gone: Bool
     mismatch_bytes: int
     end_known: bool
 
@@ -125,8 +120,7 @@ class AllocatorReplay:
         return sum(early.size_bytes for early in self.early)
 
 
-@dataclass
-class _Matching:
+class _Matching(Struct):
     """Which free belongs to which allocation."""
 
     freed_at: Int64
@@ -196,7 +190,7 @@ def _ends(segments: Sequence[Segment], live: dict[int, Block]) -> tuple[int, int
     )
 
 
-def _match(code: npt.NDArray[np.int8], events: Events) -> _Matching:
+def _match(code: Int8, events: Events) -> _Matching:
     """Pair allocations and frees by address, in the order of the list: many events share one microsecond."""
     count = len(code)
     freed_at, owner = np.full(count, NEVER, np.int64), np.full(count, -1, np.int64)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from analyze.errors import SnapshotError
 from analyze.snapshot.opcodes import MOST_TEXT_BYTES
@@ -24,8 +25,7 @@ _BACKWARD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One frame.
 
     Attributes:
@@ -68,8 +68,7 @@ def cleaned(text: Any) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-@dataclass
-class Stacks:
+class Stacks(Struct, dict=True):
     """All stacks of one snapshot, innermost frame first. Number 0 is "no stack recorded".
 
     Attributes:

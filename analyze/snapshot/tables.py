@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.errors import SnapshotError
 from analyze.inert import code_span, html, printable
@@ -40,8 +42,7 @@ ACTIVE = "active_allocated"
 PENDING = ("active_pending_free", "active_awaiting_free")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A piece of a segment.
 
     Attributes:
@@ -69,8 +70,7 @@ class Block:
         return self.state == ACTIVE or self.pending
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A piece of memory that the allocator has from the driver.
 
     Attributes:
@@ -94,8 +94,7 @@ class Segment:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
-class Events:
+class Events(Struct, frozen=True):
     """The recorded events of one device as columns, oldest first.
 
     Attributes:
@@ -125,8 +124,7 @@ class Events:
         return len(self.action)
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """One edge of a range that the program named."""
 
     start: bool
@@ -135,8 +133,7 @@ class Annotation:
     time_us: int
 
 
-@dataclass(frozen=True, repr=False)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """One memory snapshot.
 
     Attributes:

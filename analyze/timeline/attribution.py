@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 
+from analyze.arrays import Int64
 from analyze.kernels import classify_name, op_category
 from analyze.timeline.autograd import around_through_autograd
 from analyze.timeline.callers import chains
 from analyze.timeline.calls import API, OP, CallTree
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
@@ -23,8 +23,7 @@ _KIND_OF_KERNEL = {"family": pl.String, "precision": pl.String, "tensor_core": p
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True)
-class Attribution:
+class Attribution(Struct, frozen=True, dict=True):
     """The activities of the selection with the calls that launched them.
 
     Attributes:
@@ -39,7 +38,7 @@ class Attribution:
     tree: CallTree
     around: Int64
     work: pl.DataFrame
-    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def device_ns(self) -> Int64:

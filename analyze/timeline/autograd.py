@@ -7,9 +7,9 @@ import re
 import numpy as np
 import polars as pl
 
+from analyze.arrays import Int64
 from analyze.timeline.calls import OP, CallTree
 from analyze.timeline.host import spans
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, matching
 from analyze.trace.nesting import NO_ROW
 

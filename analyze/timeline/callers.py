@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.timeline.calls import FRAME, OP, RANGE, CallTree
-from analyze.timeline.intervals import Int64
 from analyze.trace import matching
 from analyze.trace.nesting import NO_ROW
 
@@ -19,8 +19,7 @@ _INSTANCE = re.compile(r"_\d+$")
 Names = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Chains:
+class Chains(Struct, frozen=True):
     """The names at and around some calls, many of which have the same.
 
     Attributes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
-from analyze.timeline.intervals import Int64
+from analyze.arrays import Bool, Int64
 from analyze.trace import Trace, matching
 from analyze.trace.nesting import NO_ROW
 
@@ -21,8 +20,7 @@ _STEPS = "ProfilerStep*"
 _HIDDEN = r"^(profiler::_record_function_(enter|enter_new|exit)|aten::(is_leaf|output_nr|_version))$"
 
 
-@dataclass(frozen=True)
-class CallTree:
+class CallTree(Struct, frozen=True, dict=True):
     """Calls in nesting order: by thread and start, callers before what they call.
 
     The rules are those of `torch.autograd.profiler_util`: a call is inside another one when it lies in it entirely
@@ -73,9 +71,9 @@ class CallTree:
         return _settle(np.where(repeats, self.parent, np.arange(n)))
 
     @cached_property
-    def counted(self) -> npt.NDArray[np.bool_]:
+    def counted(self) -> Bool:
         """Calls that stand for themselves."""
-        counted: npt.NDArray[np.bool_] = self.survivor == np.arange(len(self))
+        counted: Bool = self.survivor == np.arange(len(self))
         return counted
 
     @cached_property
@@ -89,7 +87,7 @@ class CallTree:
         """The innermost op or range at or around each call, `NO_ROW` without one."""
         return self.nearest((self.kind == OP) | (self.kind == RANGE))
 
-    def nearest(self, wanted: npt.NDArray[np.bool_], around: Int64 | None = None) -> Int64:
+    def nearest(self, wanted: Bool, around: Int64 | None = None) -> Int64:
         """The innermost wanted call at or around each one, `NO_ROW` without one.
 
         Args:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.timeline.host import Host
-from analyze.timeline.intervals import Int64, Intervals, complement, join, subtract, union
+from analyze.timeline.intervals import Intervals, complement, join, subtract, union
 
 CLASSES = ("computation", "communication", "copy")
 IDLE_PARTS = (
@@ -26,8 +27,7 @@ IDLE_PARTS = (
 )
 
 
-@dataclass(frozen=True)
-class DeviceTimeline:
+class DeviceTimeline(Struct, frozen=True, dict=True):
     """The activities of one device that own time, and the window in which they are accounted for.
 
     Attributes:

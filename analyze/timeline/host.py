@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.timeline.blocking import find_blocking_calls
-from analyze.timeline.intervals import Int64, Intervals, join, subtract, union
+from analyze.timeline.intervals import Intervals, join, subtract, union
 from analyze.timeline.waits import find_waits
 from analyze.trace import Trace, matching, timed_rows
 
@@ -18,8 +19,7 @@ PROFILER_OVERHEAD = ("Activity Buffer Request", "Instrumentation", "Resource")
 STATES = ("host_sync_ns", "host_data_loading_ns", "host_runtime_ns", "host_op_ns")
 
 
-@dataclass(frozen=True)
-class ThreadStates:
+class ThreadStates(Struct, frozen=True):
     """Growing unions of one thread's intervals, without the profiler's own time.
 
     Attributes:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
+from msgspec import Struct
 
-Int64 = npt.NDArray[np.int64]
+from analyze.arrays import Int64
+
 FOREVER = np.int64(2**62)
 
 
-@dataclass(frozen=True)
-class Intervals:
+class Intervals(Struct, frozen=True, dict=True):
     """Disjoint intervals `[start, end)` in order; none is empty, none touches the next.
 
     Attributes:

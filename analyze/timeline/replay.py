@@ -7,20 +7,20 @@ threads that work side by side, of libraries that wait without an API call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct, field
 
-from analyze.timeline.intervals import NOTHING, Int64, Intervals, join
-from analyze.timeline.schedule import Bool, Schedule
+from analyze.arrays import Bool, Int64
+from analyze.timeline.intervals import NOTHING, Intervals, join
+from analyze.timeline.schedule import Schedule
 from analyze.trace.nesting import NO_ROW
 
 _NEVER = -(2**60)
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """What is removed from a run. Changes can be joined.
 
     Attributes:
@@ -50,8 +50,7 @@ class Change:
         )
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """Times of a replayed run.
 
     Attributes:

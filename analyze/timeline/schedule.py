@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int64
 from analyze.timeline.autograd import engine_threads
 from analyze.timeline.host import Host
-from analyze.timeline.intervals import Int64
 from analyze.timeline.threads import group_threads
 from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
-Bool = npt.NDArray[np.bool_]
 _FEW = 10  # samples: below it a file does not show its own typical delays
 _KERNEL_GAP_NS, _COPY_GAP_NS, _LATENCY_NS = 1_500, 3_000, 6_000  # then these, as on NVIDIA and AMD GPUs of 2017 to 2024
 _TOUCH_NS = 100  # instants closer than this are one: no conclusion may rest on less
@@ -24,8 +21,7 @@ _LONG_DELAY_NS = 1_000_000  # beyond it the device did not begin for a reason th
 _BLOCK_END, _LAUNCH, _ACTIVITY = range(3)  # at one instant a wait ends, then a call begins, then the device starts
 
 
-@dataclass(frozen=True)
-class Calls:
+class Calls(Struct, frozen=True):
     """Host calls that matter to the device, in order of time: starts of launch calls, ends of blocking calls.
 
     Attributes:
@@ -54,8 +50,7 @@ class Calls:
         return len(self.time_ns)
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """Timed activities in order of start, and what each of them waits for.
 
     Attributes:
@@ -88,8 +83,7 @@ class Work:
         return len(self.start_ns)
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """The graph.
 
     Attributes:

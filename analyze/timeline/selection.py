@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.errors import SelectionError
 from analyze.timeline.intervals import union
@@ -16,8 +16,7 @@ from analyze.trace import Trace
 _LISTED = 8
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What the user asked for.
 
     Attributes:
@@ -29,8 +28,7 @@ class Scope:
     range: str | None = None
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The part of a trace that is accounted for.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.notices import Notice
 from analyze.trace.classes import COUNTER_RANGES
@@ -20,8 +20,7 @@ _SHOWN = 40
 FURTHER = "in further lists"
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Struct, frozen=True):
     """The rows of a file; `total` is the sum of the three others.
 
     Attributes:

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
+
+from analyze.arrays import Bool, Float64, Int64
 
 NULL = -(2**63)
 FLOAT_LIMIT_US = float(2**43)  # above it one float64 step is over 1 ns, so the text is needed
@@ -22,9 +23,6 @@ _EXACT_LIMIT_US = 2**61 / 1000  # whole numbers below it are exact in float64, a
 LONGEST_NS = 2**51  # 26 days: no row of a recording lasts longer
 _DIGITS = 400  # a text or number that is longer is no time
 _TOP_EXPONENT = 20
-
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 
 
 class NeedsTextError(Exception):
@@ -59,7 +57,7 @@ def durations_ns(values: Sequence[Any]) -> Int64:
     return ns
 
 
-def _rounded(us: Float64, missing: npt.NDArray[np.bool_], values: Sequence[Any]) -> Int64:
+def _rounded(us: Float64, missing: Bool, values: Sequence[Any]) -> Int64:
     """Nanoseconds of float64 microseconds, `NULL` where they are missing; `values` are the same as decoded.
 
     Raises:

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from analyze import schema
+from analyze.arrays import Int64
 from analyze.trace.classes import RowKind, activity_kind
-from analyze.trace.clock import NULL, Int64, durations_ns, to_ns
+from analyze.trace.clock import NULL, durations_ns, to_ns
 from analyze.trace.codes import NO_TEXT, Codes, Texts
 from analyze.trace.decode import NO_ARGS, Args, Event
 from analyze.trace.limits import bound

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 import orjson
+from msgspec import Struct, field
 
 from analyze.trace.clock import NULL
 from analyze.trace.metadata import Keys, values_of
@@ -97,8 +97,7 @@ class _TextDocument(Keys, kw_only=True):
     traceEvents: list[TextEvent]  # noqa: N815
 
 
-@dataclass
-class Damage:
+class Damage(Struct):
     """What the lenient rungs did.
 
     Attributes:
@@ -131,8 +130,7 @@ class Damage:
         self.example = self.example or ascii(text[:_SHOWN])
 
 
-@dataclass
-class Decoded:
+class Decoded(Struct):
     """What a piece holds.
 
     Attributes:

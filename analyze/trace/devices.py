@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analyze.notices import Notice
 from analyze.trace.programs import Programs
@@ -13,8 +13,7 @@ from analyze.units import plural
 _SHOWN = 40
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """Activities that all have a device.
 
     Attributes:

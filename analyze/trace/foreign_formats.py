@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.errors import NotATraceError, UnreadableError
 
@@ -21,8 +22,7 @@ _CSV_FIELDS = 3
 _TAR_AT, _TAR_BLOCK = 257, 512
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignFormat:
+class ForeignFormat(Struct, frozen=True):
     """A format that is no trace.
 
     Attributes:

@@ -11,13 +11,12 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from analyze.arrays import Bool, Int64
 from analyze.trace.clock import LONGEST_NS, NULL
 from analyze.trace.numbers import LARGEST_BYTES, MOST_DEVICES
 from analyze.trace.odd import Odd
 
-Int64 = npt.NDArray[np.int64]
 Columns = Mapping[str, "array[int]"]
 
 _SUM_LIMIT = 2**61
@@ -76,7 +75,7 @@ def _view(column: array[int]) -> Int64:
     return np.frombuffer(column, dtype=np.int64)
 
 
-def _drop(values: Int64, bad: npt.NDArray[np.bool_], name: str, odd: Odd) -> None:
+def _drop(values: Int64, bad: Bool, name: str, odd: Odd) -> None:
     at = np.flatnonzero(bad)
     at = at[values[at] != NULL]
     if len(at):

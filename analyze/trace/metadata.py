@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from analyze.trace.clock import LATEST_NS
 from analyze.trace.numbers import LARGEST_BYTES, MOST_DEVICES, whole
@@ -30,8 +30,7 @@ _TWICE = re.compile(rb'"traceEvents"\s*:\s*\{\s*"traceEvents"\s*:\s*\[\s*\Z')  #
 _ABSENT = msgspec.Raw(b"")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
+class DeviceInfo(Struct, frozen=True):
     """One entry of `deviceProperties`.
 
     Attributes:
@@ -49,8 +48,7 @@ class DeviceInfo:
     capability: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupInfo:
+class GroupInfo(Struct, frozen=True):
     """One process group that the recorded rank is in.
 
     Attributes:
@@ -64,8 +62,7 @@ class GroupInfo:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobInfo:
+class JobInfo(Struct, frozen=True):
     """What a file says about the job that it is of, as far as it distinguishes files of several jobs.
 
     Attributes:
@@ -83,8 +80,7 @@ class JobInfo:
     trace_group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Struct, frozen=True):
     """The document's metadata that figures and sentences use.
 
     Attributes:

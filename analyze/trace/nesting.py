@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
+from msgspec import Struct
 
-Int64 = npt.NDArray[np.int64]
+from analyze.arrays import Int64
+
 NO_ROW = -1  # the number of no row
 
 
-@dataclass(frozen=True)
-class Nesting:
+class Nesting(Struct, frozen=True, dict=True):
     """Intervals of many threads in nesting order: by thread, start, longest first.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from decimal import Decimal
 
 import msgspec
+from msgspec import Struct, field
 
 from analyze.notices import Notice
 from analyze.trace.clock import NULL
@@ -18,8 +18,7 @@ _LISTED = 4
 _NO_VALUE = ("", "N/A", "null")  # what writers put where they have none
 
 
-@dataclass
-class Odd:
+class Odd(Struct):
     """Values that were left out.
 
     Attributes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from analyze.errors import DamagedTraceError
 from analyze.trace.foreign import refuse_json_without_events
@@ -28,8 +29,7 @@ _MOST_LISTS = 8  # that are tried
 _PATIENCE_BYTES = 1 << 23  # a stretch of it without the known separator: the layout has changed
 
 
-@dataclass
-class Layout:
+class Layout(Struct):
     """How the document is laid out.
 
     Attributes:

@@ -7,24 +7,22 @@ between two blocks of them lie the rows of one program, whether the blocks come 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
 from analyze import schema
+from analyze.arrays import Int64
 from analyze.notices import Notice
 from analyze.units import plural
 
-Int64 = npt.NDArray[np.int64]
 UNKNOWN = -1
 _THREADED = ("ops", "runtime", "ranges", "frames", "memory")
 _NAMED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Announcement:
+class Announcement(Struct, frozen=True):
     """A row that names a process.
 
     Attributes:
@@ -40,8 +38,7 @@ class Announcement:
         return Announcement(self.pid, {name: count + rows[name] for name, count in self.rows_before.items()})
 
 
-@dataclass(frozen=True)
-class Programs:
+class Programs(Struct, frozen=True):
     """The programs of a file whose ids repeat.
 
     Attributes:

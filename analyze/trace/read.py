@@ -7,10 +7,10 @@ are in the cache, and dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.notices import Notice
 from analyze.trace.account import DERIVED, FURTHER, Account, account_for, further_lists, row_notices
@@ -32,8 +32,7 @@ OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the size on disk, 0 where that is unknown."""
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """A file as frames.
 
     Attributes:

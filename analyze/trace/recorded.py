@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from analyze.trace.texts import sound
 
@@ -14,8 +15,7 @@ _SAMPLES_LIMIT = 100_000
 _MOST_PER_SECOND = 1e15
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The block under the key `gpuledger`; None or empty where it does not say, or says nonsense.
 
     Attributes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, fields
+
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from analyze.trace.classes import (
     FLOWS,
@@ -29,8 +31,7 @@ _SHOWN = 40
 Groups = dict[RowKind, list[Event]]
 
 
-@dataclass
-class Counts:
+class Counts(Struct):
     """Rows that are in no table, or that were hard to place.
 
     Attributes:
@@ -54,8 +55,7 @@ class Counts:
 COUNTERS = tuple(field.name for field in fields(Counts))
 
 
-@dataclass
-class Sorted:
+class Sorted(Struct):
     """The events of a piece.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from analyze.errors import DamagedTraceError, NotATraceError
 from analyze.trace.classes import RowKind
@@ -24,8 +25,7 @@ GIVE_UP_SHARE = 0.25
 GIVE_UP_USELESS = 1_000_000  # rows without category or phase, and half of those seen so far
 
 
-@dataclass
-class Stretch:
+class Stretch(Struct):
     """What was read of a stretch.
 
     Attributes:

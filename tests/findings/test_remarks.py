@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from analyze.findings import RULES, Finding
 from analyze.findings.rule import Case
 from analyze.metrics import Measures
 from analyze.metrics.alignment import Alignment, Unaligned
-from analyze.metrics.memory_use import MemoryUse
 from analyze.trace.recorded import read_recorded
 from tests.findings.test_rules import MANY, ONE, Replays, measures, scenario
 
@@ -43,9 +43,7 @@ def test_small_batch(measures: Measures, batch: int | None, kernel_ns: int) -> N
 
 @pytest.mark.parametrize("total", [1, 2**40])
 def test_memory_headroom(measures: Measures, total: int) -> None:
-    use = object.__new__(MemoryUse)
-    object.__setattr__(use, "device_type", 1)
-    object.__setattr__(use, "reserved_peak_bytes", total)
+    use = SimpleNamespace(device_type=1, reserved_peak_bytes=total)
     symptoms = replace(measures.symptoms, memory_bytes=total)
     found = measures.given(symptoms=symptoms, memory=replace(measures.memory, devices=(use,)))
     assert "100.0%" in remark(found, "memory-headroom").title

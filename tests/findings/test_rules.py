@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 import analyze.findings.rules as folder
 from analyze.findings import RULES, SEVERITIES, Finding, Passed, Rule, Unmeasured
 from analyze.findings.diagnosis import diagnose
 from analyze.findings.rule import Case, severity
 from analyze.metrics import Measures
-from analyze.metrics.memory_use import MemoryUse
 from analyze.metrics.whatif.savings import BUILDERS, ShrunkGap
 from analyze.metrics.whatif.scenario import Place, Scenario
 from analyze.settings import Definitions
@@ -208,9 +209,7 @@ def test_small_batch(measures: Measures, underfilled: int, kind: type) -> None:
 
 @pytest.mark.parametrize(("reserved", "kind"), [(89, Passed), (90, Finding), (100, Finding)])
 def test_memory_headroom(measures: Measures, reserved: int, kind: type) -> None:
-    use = object.__new__(MemoryUse)
-    object.__setattr__(use, "device_type", 1)
-    object.__setattr__(use, "reserved_peak_bytes", reserved)
+    use = SimpleNamespace(device_type=1, reserved_peak_bytes=reserved)
     full = measures.given(
         symptoms=replace(measures.symptoms, memory_bytes=100),
         memory=replace(measures.memory, devices=(use,)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from analyze.compare.json_schema import json_schema
 from analyze.compare.ranks_schemas import ranks_comparison_schema, ranks_schema

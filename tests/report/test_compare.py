@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -13,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from analyze.compare import Comparable, Comparison, comparable_of, compare, labels_of, line_up, read_comparable

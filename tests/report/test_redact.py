@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from analyze import schema
 from analyze.compare import comparable_of, compare, line_up, read_comparable

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from analyze.compare.json_schema import json_schema

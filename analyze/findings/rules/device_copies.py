@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule

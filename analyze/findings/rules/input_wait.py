@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from analyze.findings.finding import Finding
 from analyze.findings.rule import Case, Cost, Rule

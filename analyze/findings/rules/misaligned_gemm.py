@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from analyze.blocks import Column, Kind, Table
 from analyze.findings.finding import Outcome, Passed, Severity

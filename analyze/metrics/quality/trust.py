@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.blocks import Section, Stat
 from analyze.metrics.device_time import HEADLINE, DeviceTime
@@ -17,8 +18,7 @@ from analyze.units import duration, percent, plural
 _NEWS = 0.005  # of the window: closer bounds are one figure
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """What the figures of the headline device stand on.
 
     Attributes:

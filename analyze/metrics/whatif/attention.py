@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from analyze.metrics.vocabulary import MULTI_HEAD
 from analyze.metrics.whatif.scenario import Scenario, WhatIfInputs, of_activities

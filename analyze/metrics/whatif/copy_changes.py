@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
+from analyze.arrays import Int64
 from analyze.metrics.whatif.scenario import INBOUND, Scenario, WhatIfInputs, of_activities
 from analyze.timeline import union
 from analyze.timeline.callers import chains
-from analyze.timeline.intervals import Int64
 from analyze.trace.nesting import NO_ROW
 
 _WITHIN = r"DtoD|DeviceToDevice|Device -> Device"

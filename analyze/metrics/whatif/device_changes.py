@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from analyze.metrics.fusion import casts, chain_links
 from analyze.metrics.precision import lacks, with_precision

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.timeline.attribution import Attribution, once
 from analyze.timeline.callers import MODULE_PREFIX, chains
@@ -19,8 +19,7 @@ _INDUCTOR, _REGION = r"^triton_(?:poi|red|per|tem|for|mm|bmm|flex|unk)_", r"Comp
 _GRAPH_LAUNCH = r"GraphLaunch"
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
+class Dispatch(Struct, frozen=True):
     """How some work came to the device, in a run of which something is compiled or launched by graphs.
 
     Attributes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from analyze.metrics.first_use import allocations as driver_allocations
 from analyze.metrics.whatif.loading import measure_loading

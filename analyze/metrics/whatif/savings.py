@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Bool, Int64
 from analyze.guard import require
 from analyze.metrics.blocking_calls import FINAL_SYNC
 from analyze.metrics.device_time import MAIN_TIMELINE
@@ -17,8 +18,6 @@ from analyze.metrics.question import Answers, Question
 from analyze.metrics.whatif import attention, collective_changes, copy_changes, device_changes, host_changes
 from analyze.metrics.whatif.scenario import Builder, Place, Scenario, WhatIfInputs, places
 from analyze.timeline import Change, DeviceTimeline, Replay, Run
-from analyze.timeline.intervals import Int64
-from analyze.timeline.schedule import Bool
 
 _GAPS_TOLD = 5
 
@@ -49,8 +48,7 @@ BUILDERS: dict[str, Builder] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ShrunkGap:
+class ShrunkGap(Struct, frozen=True):
     """A gap of the record that a replay shortens.
 
     Attributes:

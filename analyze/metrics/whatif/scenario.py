@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.gpus import Abilities, Gpu
 from analyze.metrics.causes import Delays
 from analyze.metrics.whatif.dispatch import Dispatch, dispatch_of
@@ -17,7 +18,6 @@ from analyze.settings import Definitions
 from analyze.timeline import Change, Host, Intervals, Schedule, build_schedule, intersect, spans, subtract, union
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 
@@ -25,8 +25,7 @@ _PLACES = 8
 INBOUND = r"HtoD|HostToDevice"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a cost arises.
 
     Attributes:
@@ -44,8 +43,7 @@ class Place:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Loading:
+class Loading(Struct, frozen=True):
     """Waits for a loader's worker processes.
 
     Attributes:
@@ -62,8 +60,7 @@ class Loading:
     pinning: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """A cost and its removal.
 
     Attributes:
@@ -100,8 +97,7 @@ class Scenario:
     sdpa: MathAttention | None = None
 
 
-@dataclass(frozen=True)
-class WhatIfInputs:
+class WhatIfInputs(Struct, frozen=True, dict=True):
     """Everything that scenarios are made from.
 
     Attributes:

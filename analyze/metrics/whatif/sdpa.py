@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from analyze.metrics.shapes import Inputs, read_inputs
 from analyze.metrics.vocabulary import MATH
@@ -17,8 +16,7 @@ from analyze.trace.nesting import NO_ROW
 _MASK = 3  # among the arguments, behind query, key and value
 
 
-@dataclass(frozen=True, slots=True)
-class MathAttention:
+class MathAttention(Struct, frozen=True):
     """What `scaled_dot_product_attention` was given where it ran without a fused kernel.
 
     Attributes:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from analyze.arrays import Int64
 from analyze.inert import printable
 from analyze.report.text import shorten
-from analyze.timeline.intervals import Int64
 
 _LEVEL = 6  # 2 % larger than 9, in a third of the time
 _RAW = -15  # deflate without a header, which browsers call deflate-raw

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from analyze.arrays import Int64
 from analyze.findings.states import STATES, idle_states
 from analyze.metrics.vocabulary import CAUSES
 from analyze.settings import Definitions
-from analyze.timeline.intervals import Int64
 
 IDLE_STATES = tuple(state for state in STATES if state.idle)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.kernels.categories import NAMES as CATEGORIES
 from analyze.report.html.columns import Names, deltas
 from analyze.report.html.gaps import IDLE_STATES, states_of_gaps
@@ -18,7 +19,6 @@ from analyze.settings import Definitions
 from analyze.timeline import DeviceTimeline
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import OP
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace
 from analyze.trace.nesting import NO_ROW
 from analyze.units import transfer
@@ -26,8 +26,7 @@ from analyze.units import transfer
 _SLICES = 80_000
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """What all times and names of a scene are relative to.
 
     Attributes:

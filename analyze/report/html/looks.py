@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from analyze import palette
 from analyze.findings.states import STATES
@@ -42,8 +42,7 @@ PATTERNS = {
 FILLED = ("launch-bound", "kernel-gap", "profiler")  # their paths are filled, the others' stroked
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """How a part of a whole is drawn.
 
     Attributes:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from analyze import palette
+from analyze.arrays import Int64
 from analyze.inert import printable
 from analyze.report.html.columns import Names, deltas
 from analyze.snapshot import BEFORE_RECORDING, DeviceMemory, Snapshot
 from analyze.snapshot.device import NO_EVENTS, PINNED
-from analyze.snapshot.replay import AllocatorReplay, Int64, replay
+from analyze.snapshot.replay import AllocatorReplay, replay
 from analyze.snapshot.stacks import Frame
 from analyze.snapshot.tables import Events, Segment
 from analyze.units import memory
@@ -28,8 +29,7 @@ _STATES = {"active": palette.BLUE, "pending": palette.ORANGE}
 _REST = "all others"
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """One place that allocates: its label, its colour, and its area in the picture."""
 
     label: str
@@ -37,8 +37,7 @@ class Band:
     points: str
 
 
-@dataclass(frozen=True, slots=True)
-class BlockView:
+class BlockView(Struct, frozen=True):
     """A piece of a segment in permille of the largest segment's width."""
 
     x: float
@@ -46,8 +45,7 @@ class BlockView:
     fill: str
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentView:
+class SegmentView(Struct, frozen=True):
     """One segment: what its title says, its width in permille of the largest, and its pieces that are in use."""
 
     title: str
@@ -55,8 +53,7 @@ class SegmentView:
     blocks: tuple[BlockView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryView:
+class MemoryView(Struct, frozen=True):
     """The pictures of one device.
 
     Attributes:
@@ -80,8 +77,7 @@ class MemoryView:
     left_out: int
 
 
-@dataclass(frozen=True)
-class _Device:
+class _Device(Struct, frozen=True):
     """One device with its events replayed."""
 
     measured: DeviceMemory

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from analyze.inert import printable
 from analyze.report.html.scene import build_scene
@@ -12,8 +13,7 @@ from analyze.report.html.view import BreakdownView, breakdown_view
 from analyze.report.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class SideView:
+class SideView(Struct, frozen=True):
     """One side: its name, its ledger, and how long its window is beside the longer one, in permille."""
 
     letter: str
@@ -23,8 +23,7 @@ class SideView:
     steps: tuple[StepColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PairView:
+class PairView(Struct, frozen=True):
     """Both sides, the baseline first."""
 
     sides: tuple[SideView, SideView]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from analyze.blocks import Column, Kind, Table
 from analyze.guard import AbsentError, Guard, present
@@ -33,8 +35,7 @@ _LEVELS = (
 _Spans = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """The parts of a page that only some documents have.
 
     Attributes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from analyze import palette
+from analyze.arrays import Int64
 from analyze.report.html.columns import Names, deltas
-from analyze.timeline.intervals import Int64
 from analyze.units import duration
 
 _SLICES = 100_000
@@ -32,8 +32,7 @@ _WAIT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HeatCell:
+class HeatCell(Struct, frozen=True):
     """What one rank waited for another: places in the picture, the share of the largest, and a sentence."""
 
     row: int
@@ -42,8 +41,7 @@ class HeatCell:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMap(Struct, frozen=True):
     """Ranks by ranks: rows wait, columns came last.
 
     Attributes:
@@ -98,8 +96,7 @@ def _busiest(ranks: Sequence[int], waits: dict[tuple[int, int], list[int]]) -> l
     return sorted(amount, key=lambda rank: -amount[rank])[:_RANKS]
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """One rank's kernel of a collective."""
 
     rank: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.gpus import Gpu, all_gpus
 from analyze.metrics import Measures
@@ -14,8 +15,7 @@ _SHOWN = 200
 _TERA = 10**12
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(Struct, frozen=True):
     """One op with its shapes: its place in pixels, its radius, and the rate."""
 
     x: float
@@ -24,8 +24,7 @@ class Dot:
     rate: Rate
 
 
-@dataclass(frozen=True, slots=True)
-class Roof:
+class Roof(Struct, frozen=True):
     """One precision's roof as the points of a line, with its peak."""
 
     precision: str
@@ -35,8 +34,7 @@ class Roof:
     flops_per_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class RooflineView:
+class RooflineView(Struct, frozen=True):
     """The picture.
 
     Attributes:
@@ -54,8 +52,7 @@ class RooflineView:
     y_ticks: tuple[tuple[float, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(Struct, frozen=True):
     """A logarithmic axis from `low` to `high`, powers of ten, over pixels."""
 
     low: int

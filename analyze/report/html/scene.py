@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.inert import printable
 from analyze.kernels.categories import CATEGORIES
@@ -27,8 +27,7 @@ from analyze.trace import Trace
 from analyze.units import duration
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """The content of a page's timeline.
 
     Attributes:
@@ -42,8 +41,7 @@ class Scene:
     origin_ns: int
 
 
-@dataclass(frozen=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """The intervals of a trace, as the measures see them."""
 
     trace: Trace

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
-from analyze.timeline.intervals import Int64
+from analyze.arrays import Int64
 from analyze.trace import Trace
 
 _POINTS = 20_000
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """An amount that changes at instants.
 
     Attributes:

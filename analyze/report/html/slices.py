@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
-from analyze.timeline.intervals import Int64
+from analyze.arrays import Int64
 
 NO_ROW = -1
 _FIRST_LIMIT_NS = 1_000
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """Which slices are shown by themselves, and what stands for the others.
 
     Attributes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
+from analyze.arrays import Int64
 from analyze.report.html.columns import Names
 from analyze.timeline.attribution import Attribution
 from analyze.timeline.calls import FRAME, KINDS
 from analyze.timeline.frames import LIBRARY, short_frame
-from analyze.timeline.intervals import Int64
 from analyze.trace.nesting import NO_ROW
 
 MODULE, LIBRARY_FRAME = 4, 5  # Python frames that are an nn.Module's, or a library's; the rest is as in `CallTree`
@@ -19,8 +19,7 @@ _MODULE_PREFIX = "nn.Module: "
 _NODES = 30_000
 
 
-@dataclass(frozen=True)
-class StackTree:
+class StackTree(Struct, frozen=True):
     """Nodes in an order in which callers come first.
 
     Attributes:

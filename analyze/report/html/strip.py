@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from analyze.findings.states import window_states
 from analyze.inert import printable
@@ -14,8 +14,7 @@ HEIGHT = 60
 _SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """One state of a step: its label and time, and where it is drawn."""
 
     label: str
@@ -25,8 +24,7 @@ class Piece:
     look: Look
 
 
-@dataclass(frozen=True, slots=True)
-class StepColumn:
+class StepColumn(Struct, frozen=True):
     """One step.
 
     Attributes:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from analyze.arrays import Int64
 from analyze.inert import printable
 from analyze.report.html.columns import deltas
 from analyze.report.html.lanes import Scale
 from analyze.report.html.slices import NO_ROW, Merged, merge_runs, merge_to
 from analyze.report.html.stacks import StackTree
 from analyze.timeline import CallTree, Host
-from analyze.timeline.intervals import Int64
 from analyze.trace import Trace, timed_rows
 
 _SLICES = 120_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.blocks import Breakdown, Cell, Column, Kind, Series, Table
 from analyze.findings.states import STATES
@@ -18,8 +19,7 @@ _CAUSES = {state.label: state.cause for state in STATES}
 _SPARK = (300, 40)  # width and height of a drawn series
 
 
-@dataclass(frozen=True, slots=True)
-class CellView:
+class CellView(Struct, frozen=True):
     """One cell.
 
     Attributes:
@@ -35,16 +35,14 @@ class CellView:
     at_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RowView:
+class RowView(Struct, frozen=True):
     """One row of a table, and the interval of the scene that it is about, where there is one."""
 
     cells: tuple[CellView, ...]
     span: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableView:
+class TableView(Struct, frozen=True):
     """One table.
 
     Attributes:
@@ -90,8 +88,7 @@ def _cell(column: Column, text: str, value: Cell) -> CellView:
     return CellView(text, column.kind.name.lower(), known, at)
 
 
-@dataclass(frozen=True, slots=True)
-class PartView:
+class PartView(Struct, frozen=True):
     """One part of a whole, drawn from `offset` percent on over `width` percent; for states what happens in it."""
 
     label: str
@@ -105,8 +102,7 @@ class PartView:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BreakdownView:
+class BreakdownView(Struct, frozen=True):
     """A whole and its parts; those that are nothing are left out."""
 
     title: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from analyze.blocks import Advice, Page, Section, Suggestion
 from analyze.notices import Notice
@@ -31,8 +31,7 @@ _COUNTED = ("device", "runtime", "nccl")
 _WHAT = {"device": "GPUs", "runtime": "CUDA or ROCm versions", "nccl": "NCCL versions"}
 
 
-@dataclass(frozen=True, repr=False)
-class RanksReport(Shown):
+class RanksReport(Shown, Struct, frozen=True):
     """One report on a job, independent of any format.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
+from msgspec.structs import replace
 
 from analyze.ranks.engine import Failure, Outcome
 from analyze.ranks.groups import dimension_of

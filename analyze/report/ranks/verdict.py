@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from analyze.ranks import Job, Joined, Standing
 from analyze.units import duration, percent, plural
@@ -14,8 +15,7 @@ NAMED_TIMES = 2  # a rank that was last once may have had bad luck
 EXPLAINED = 3  # late ranks in the verdict, and with a reason
 
 
-@dataclass(frozen=True, slots=True)
-class RanksVerdict:
+class RanksVerdict(Struct, frozen=True):
     """The judgement on a job.
 
     Attributes:

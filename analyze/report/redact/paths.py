@@ -62,7 +62,7 @@ def redacted(report: _Any) -> _Any:
     found: Any = map_texts(report, shorten_paths)
     page, original = getattr(found, "page", None), getattr(report, "page", None)
     if isinstance(page, Page) and isinstance(original, Page):
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         steps = tuple(_without_folders(command) for command in original.next_steps)
         found = replace(found, page=replace(page, next_steps=steps))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from analyze.errors import OutputError
 from analyze.report.build import build_report
@@ -17,8 +18,7 @@ _NO_FIGURES = frozenset(("sections", "tool", "schema_version", "notices"))
 _OF_THE_FILE = frozenset(("size_bytes", "sha256"))
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """Every number of a report.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+from msgspec import Struct
 
 from analyze.errors import SelectionError
 from analyze.report.files import refuse_no_trace, write_trace
@@ -20,8 +20,7 @@ from analyze.trace.stream import is_stream
 from analyze.units import plural
 
 
-@dataclass(frozen=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """What was done.
 
     Attributes:

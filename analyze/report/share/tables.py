@@ -6,10 +6,10 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
 from analyze import schema
 from analyze.blocks import Advice, Column, Kind, Table
@@ -38,8 +38,7 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 _FORMULA = r"^[=+\-@\t\r]"
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(Struct, frozen=True):
     """A frame under the name of its file, with the meaning of each column."""
 
     name: str
