@@ -54,7 +54,7 @@ def imports(path: Path) -> set[str]:
     [
         ("click", {"analyze/cli/", "capture/cli/"}),
         ("rich", {"analyze/cli/", "analyze/report/to_terminal.py", "capture"}),
-        ("jinja2", {"analyze/report/html/"}),
+        ("jinja2", {"analyze/report/html/", "analyze/report/svg/"}),
         ("torch", {"capture"}),
         ("timm", {"capture"}),
         ("pandas", set()),

@@ -1,4 +1,4 @@
-"""What `analyze TRACE` writes beside the report: tables."""
+"""What `analyze TRACE` writes beside the report: tables and pictures."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def extra_options(command: _Command) -> _Command:
     """Files beside the report."""
     for decorate in (
         click.option(
+            "--svg", metavar="DIR", help="Also draw ledger, timeline and roofline as SVG files in DIR, light and dark."
+        ),
+        click.option(
             "--as",
             "table_form",
             type=click.Choice(["parquet", "csv"]),
@@ -43,12 +46,20 @@ class Extras(Struct, frozen=True):
     Attributes:
         tables: folder for tables, None for none.
         form: format of the tables.
+        pictures: folder for pictures, None for none.
         force: replace files that this program did not make.
     """
 
     tables: str | None
     form: str
+    pictures: str | None
     force: bool
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The options that were given, with their folders."""
+        folders = {"--tables": self.tables, "--svg": self.pictures}
+        return {option: folder for option, folder in folders.items() if folder is not None}
 
     def check(self) -> None:
         """Refuse what cannot be served before a long file is read.
@@ -60,6 +71,10 @@ class Extras(Struct, frozen=True):
             from analyze.report.share.tables import check_folder
 
             check_folder(self.tables, force=self.force)
+        if self.pictures is not None:
+            from analyze.report.svg import write
+
+            write.check_folder(self.pictures, force=self.force)
 
     def write(self, report: Report) -> None:
         """Write what was asked for."""
@@ -68,3 +83,10 @@ class Extras(Struct, frozen=True):
 
             count = write_tables(report, self.tables, self.form, force=self.force)
             say(f"wrote {plural(count, 'table')} to {printable(self.tables)}")
+        if self.pictures is not None:
+            from analyze.report.svg.write import write_pictures
+
+            names = write_pictures(report, self.pictures, force=self.force)
+            say(
+                f"drew {', '.join(names) or 'nothing: the report has no figures to draw'} in {printable(self.pictures)}"
+            )

@@ -72,13 +72,13 @@ def report_command(
 ) -> int:
     """Make a report and write it."""
     of_ranks = RanksOptions(round=round_, **{name: looks.pop(name) for name in _OF_RANKS})
-    extras = Extras(looks.pop("tables"), looks.pop("table_form"), force=looks["force"])
+    extras = Extras(looks.pop("tables"), looks.pop("table_form"), looks.pop("svg"), force=looks["force"])
     delivery = Delivery(**looks).aimed([path for path in (trace, *others) if path is not None])
     if is_job(trace, others, of_ranks):
         paths = [path for path in (trace, *others) if path is not None]
         found = _one_of(paths, of_ranks)
         if found is None:
-            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline, tables=extras.tables)
+            _refuse_for_ranks(steps=steps, range_name=range_name, baseline=baseline, extras=extras)
             return report_on_ranks(paths, of_ranks, gates, delivery, top=top, junit=junit)
         trace = found
     if trace is None:
@@ -92,14 +92,14 @@ def report_command(
     _check_gates(gates, baseline=baseline)
     definitions = Definitions(top=top)
     if _is_snapshot(trace):
-        _refuse_for_snapshot(trace, steps or range_name, baseline, gates, extras.tables)
+        _refuse_for_snapshot(trace, steps or range_name, baseline, gates, extras)
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
         return 0
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
 
     view = OpsView(sort or "", group_by_shape)
-    one_screen = delivery.one_screen_only and extras.tables is None
+    one_screen = delivery.one_screen_only and not extras.asked
     measuring = Measuring(steps, range_name, definitions, dict(limits), view, one_screen)
     with progress() as on_progress:
         reading = Reading(jobs, trust_size, on_progress)
@@ -156,21 +156,21 @@ def _one_of(paths: list[str], options: RanksOptions) -> str | None:
     return only_trace(paths[0], paths[1:])
 
 
-def _refuse_for_ranks(**options: object) -> None:
+def _refuse_for_ranks(*, steps: object, range_name: object, baseline: object, extras: Extras) -> None:
     """Options that are for one trace."""
-    for name, given in options.items():
-        if given:
-            option = {"steps": "--steps", "range_name": "--range", "baseline": "--baseline", "tables": "--tables"}[name]
+    given = {"--steps": steps, "--range": range_name, "--baseline": baseline, **extras.asked}
+    for option, value in given.items():
+        if value:
             raise SelectionError(f"{option} is for one trace, not for a job of many ranks.", "Add --rank N.")
 
 
-def _refuse_for_snapshot(trace: str, selected: object, baseline: object, gates: object, tables: object) -> None:
+def _refuse_for_snapshot(trace: str, selected: object, baseline: object, gates: object, extras: Extras) -> None:
     """Options that are for traces."""
     for option, given in (
         ("--steps and --range select", selected),
         ("--baseline compares", baseline is not None),
         ("--fail-if judges", gates),
-        ("--tables takes", tables),
+        *((f"{option} takes", True) for option in extras.asked),
     ):
         if given:
             raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
