@@ -92,8 +92,13 @@ def report_command(
     _check_gates(gates, baseline=baseline)
     definitions = Definitions(top=top)
     if _is_snapshot(trace):
-        _refuse_for_snapshot(trace, steps or range_name, baseline, gates, extras)
+        _refuse_for(f"{trace} is a memory snapshot", steps or range_name, baseline, gates, extras)
         delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
+        return 0
+    sweep = _sweep(trace, redact=delivery.redaction() is not None)
+    if sweep is not None:
+        _refuse_for(f"{trace} is a batch sweep", steps or range_name, baseline, gates, extras)
+        delivery.deliver(sweep)
         return 0
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
@@ -164,7 +169,7 @@ def _refuse_for_ranks(*, steps: object, range_name: object, baseline: object, ex
             raise SelectionError(f"{option} is for one trace, not for a job of many ranks.", "Add --rank N.")
 
 
-def _refuse_for_snapshot(trace: str, selected: object, baseline: object, gates: object, extras: Extras) -> None:
+def _refuse_for(what: str, selected: object, baseline: object, gates: object, extras: Extras) -> None:
     """Options that are for traces."""
     for option, given in (
         ("--steps and --range select", selected),
@@ -173,13 +178,19 @@ def _refuse_for_snapshot(trace: str, selected: object, baseline: object, gates: 
         *((f"{option} takes", True) for option in extras.asked),
     ):
         if given:
-            raise SelectionError(f"{trace} is a memory snapshot: {option} traces.", "Leave the option out.")
+            raise SelectionError(f"{what}: {option} traces.", "Leave the option out.")
 
 
 def _is_snapshot(path: str) -> bool:
     from analyze.snapshot import is_snapshot
 
     return is_snapshot(path)
+
+
+def _sweep(path: str, *, redact: bool) -> Document | None:
+    from analyze.report.sweep import read_sweep
+
+    return read_sweep(path, redact=redact)
 
 
 def _check_gates(gates: tuple[Gate, ...], *, baseline: str | None) -> None:

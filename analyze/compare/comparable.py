@@ -265,6 +265,8 @@ def _check_kind(name: str, found: Mapping[str, msgspec.Raw]) -> None:
     again = "Pass traces, or reports made with: analyze TRACE -o report.json"
     if "snapshot" in found:
         raise NotAReportError(f"{name} is a report on a memory snapshot.", "Compare snapshots as .pickle files.")
+    if "sweep" in found or "saturated_batch_size" in found:
+        raise NotAReportError(f"{name} is a batch sweep, not a report on one trace.", again)
     if "trace" not in found:
         raise NotAReportError(f"{name} is a comparison, not a report on one trace.", again)
     try:

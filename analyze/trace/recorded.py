@@ -41,6 +41,7 @@ class Recorded(Struct, frozen=True):
         busy_machine: the host's load was above its cores.
         parameter_bytes: memory of the model's parameters.
         latency_samples_ns: every latency without the profiler, in order.
+        warmup_medians_ns: median latency of each ten iterations of the warm-up, in order.
     """
 
     unit: str
@@ -65,6 +66,7 @@ class Recorded(Struct, frozen=True):
     busy_machine: bool
     parameter_bytes: int | None = None
     latency_samples_ns: tuple[int, ...] = ()
+    warmup_medians_ns: tuple[int, ...] = ()
 
     @property
     def stretch(self) -> float | None:
@@ -89,27 +91,28 @@ def read_recorded(block: Mapping[str, Any] | None) -> Recorded | None:
     reasons = _mapping(block.get("gpu_state")).get("unstable")
     return Recorded(
         unit="step" if block.get("unit") == "step" else "forward",
-        model=_text(block.get("model")),
-        batch_size=_count(block.get("batch_size")),
-        parameter_count=_count(block.get("parameter_count")),
-        precision=_text(block.get("precision")),
+        model=as_text(block.get("model")),
+        batch_size=as_count(block.get("batch_size")),
+        parameter_count=as_count(block.get("parameter_count")),
+        precision=as_text(block.get("precision")),
         amp=block.get("amp") is True,
         compiled=block.get("compile") is True,
         cuda_graph=block.get("cuda_graph") is True,
-        torch=_text(_mapping(block.get("versions")).get("torch")),
-        latency_p50_ns=_count(latency.get("p50_ns")),
-        request_p50_ns=_count(latency.get("request_p50_ns")),
-        throughput_samples_per_s=_number(latency.get("throughput_samples_per_s")),
+        torch=as_text(_mapping(block.get("versions")).get("torch")),
+        latency_p50_ns=as_count(latency.get("p50_ns")),
+        request_p50_ns=as_count(latency.get("request_p50_ns")),
+        throughput_samples_per_s=as_number(latency.get("throughput_samples_per_s")),
         host_bound=_flag(latency.get("host_bound")),
         steady=_flag(warmup.get("steady")),
-        warmup_reason=_text(warmup.get("reason")),
-        profiled_wall_ns=_count(profile.get("profiled_wall_ns")),
-        profiled_steps=_count(profile.get("steps")),
+        warmup_reason=as_text(warmup.get("reason")),
+        profiled_wall_ns=as_count(profile.get("profiled_wall_ns")),
+        profiled_steps=as_count(profile.get("steps")),
         output_finite=_flag(block.get("output_finite")),
-        unstable=tuple(_text(r) for r in reasons[:_REASONS_LIMIT] if _text(r)) if isinstance(reasons, list) else (),
+        unstable=tuple(as_text(r) for r in reasons[:_REASONS_LIMIT] if as_text(r)) if isinstance(reasons, list) else (),
         busy_machine=_mapping(block.get("load")).get("busy") is True,
-        parameter_bytes=_count(block.get("parameter_bytes")),
+        parameter_bytes=as_count(block.get("parameter_bytes")),
         latency_samples_ns=_counts(latency.get("samples_ns")),
+        warmup_medians_ns=_counts(warmup.get("medians_ns")),
     )
 
 
@@ -117,7 +120,8 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A text without characters that do harm, shortened; empty for anything else."""
     return sound(value)[:_TEXT_LIMIT] if isinstance(value, str) else ""
 
 
@@ -125,7 +129,8 @@ def _flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _count(value: object) -> int | None:
+def as_count(value: object) -> int | None:
+    """A whole number above 0, None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53 else None
 
 
@@ -133,11 +138,12 @@ def _counts(value: object) -> tuple[int, ...]:
     """Whole numbers above 0; none where one of them is something else, or where they are too many."""
     if not isinstance(value, list) or len(value) > _SAMPLES_LIMIT:
         return ()
-    found = tuple(count for item in value if (count := _count(item)) is not None)
+    found = tuple(count for item in value if (count := as_count(item)) is not None)
     return found if len(found) == len(value) else ()
 
 
-def _number(value: object) -> float | None:
+def as_number(value: object) -> float | None:
+    """A number above 0 that is not absurd, None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(value) if 0 < value < _MOST_PER_SECOND else None

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from analyze.compare.json_schema import json_schema
 from analyze.compare.ranks_schemas import ranks_comparison_schema, ranks_schema
 from analyze.report import Report, build_report
+from analyze.report.sweep import sweep_schema
 from analyze.trace import Trace
 
 GOLDEN = Path(__file__).parent
@@ -19,6 +20,7 @@ SCHEMAS = {
     "report.schema.json": json_schema,
     "ranks.schema.json": ranks_schema,
     "ranks-comparison.schema.json": ranks_comparison_schema,
+    "sweep.schema.json": sweep_schema,
 }
 EXTENSIONS = {"terminal": ".txt", "md": ".md", "json": ".json"}
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from analyze.blocks import Column, Kind, Table
 from analyze.guard import AbsentError, Guard, present
 from analyze.metrics import Measures
+from analyze.report.html.curves import Chart, recording_curves, sweep_curves
 from analyze.report.html.memory_view import MemoryView, memory_scene, memory_views
 from analyze.report.html.pair import PairView, pair_scene, pair_view
 from analyze.report.html.ranks_view import HeatMap, heat_map, ranks_scene
@@ -20,6 +21,7 @@ from analyze.report.html.strip import StepColumn, step_columns
 from analyze.report.ranks.build import RanksReport
 from analyze.report.report import Document, Report
 from analyze.report.snapshot import SnapshotReport
+from analyze.report.sweep import SweepReport
 
 _ROWS = 1_000
 _GAPS = ("idle", "Largest gaps")
@@ -54,6 +56,7 @@ class Parts(Struct, frozen=True):
         memory: pictures of a memory snapshot.
         heat: who waits for whom.
         pair: two ledgers one above the other.
+        curves: line charts.
         failed: what could not be drawn for an internal error.
     """
 
@@ -72,6 +75,7 @@ class Parts(Struct, frozen=True):
     memory: tuple[MemoryView, ...] = ()
     heat: HeatMap | None = None
     pair: PairView | None = None
+    curves: tuple[Chart, ...] = ()
     failed: tuple[str, ...] = ()
 
     def spans_of(self, section: str, title: str) -> _Spans:
@@ -89,6 +93,8 @@ def parts_of(document: Document) -> Parts:
         parts = _of_snapshot(inner, guard)
     elif isinstance(inner, RanksReport):
         parts = _of_job(inner, guard)
+    elif isinstance(inner, SweepReport):
+        parts = Parts(curves=guard.make_or("curves", lambda: sweep_curves(inner), ()))
     elif sides is not None:
         parts = _of_pair(sides[0], sides[1], guard)
     return replace(parts, failed=tuple(missing.id for missing in guard.raised()))
@@ -111,6 +117,7 @@ def _of_trace(report: Report, guard: Guard) -> Parts:
         steps=guard.make_or("steps", lambda: step_columns(measures), ()),
         sections=guard.make_or("tables", lambda: tuple(_tables(measures)), ()),
         spans={_GAPS: gaps} if scene else {},
+        curves=guard.make_or("curves", lambda: recording_curves(report.trace.recorded), ()),
     )
 
 
