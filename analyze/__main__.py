@@ -9,6 +9,7 @@ _INTERRUPTED = 130  # what a shell gives a program that Ctrl-C ended
 
 def run() -> None:
     """Run the command line. An interrupt while its modules are imported ends it as a later one does: in one line."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for algebra, and nothing here does any
     try:
         from analyze.cli import main
 

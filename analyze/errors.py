@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from analyze.inert import lines, printable
 
 
@@ -61,3 +63,10 @@ class SelectionError(GpuledgerError):
 
 class OutputError(GpuledgerError):
     """The report cannot be written where it was asked for."""
+
+
+def closest(name: str, choices: Iterable[str], *, n: int = 1, cutoff: float = 0.6) -> list[str]:
+    """The choices that a mistyped name most likely means, best first."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, list(choices), n, cutoff)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
 from typing import Any
 
-from analyze.errors import ConfigError
+from analyze.errors import ConfigError, closest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,7 +59,7 @@ def _table(path: Path) -> dict[str, Any]:
 def _check(path: Path, key: str, value: object) -> None:
     where = f"{path}: {key!r} in [{TABLE}]"
     if key not in _NAMES:
-        close = difflib.get_close_matches(key, _NAMES, n=1)
+        close = closest(key, _NAMES, n=1)
         raise ConfigError(
             f"{where} is unknown.", f"Did you mean {close[0]!r}?" if close else f"Keys: {', '.join(_NAMES)}."
         )

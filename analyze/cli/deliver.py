@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import time
-import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -136,6 +135,8 @@ class Delivery(Struct, frozen=True):
         if self.summary_github:
             _append_summary(report.page)
         if self.open_page:
+            import webbrowser  # it looks for browsers when it is loaded
+
             webbrowser.open(Path(self.page_file).resolve().as_uri())
         if self.quiet:
             from analyze.report.brief import brief

@@ -24,6 +24,7 @@ from analyze.cli.options import (
     was_given,
 )
 from analyze.cli.ranks_command import RanksOptions, is_job, only_trace, path_of_rank, rank_options, report_on_ranks
+from analyze.cli.threads import spare_threads
 from analyze.errors import GateError, SelectionError
 from analyze.settings import OP_SORTS, Definitions, OpsView
 
@@ -71,6 +72,7 @@ def report_command(
     **looks: Any,
 ) -> int:
     """Make a report and write it."""
+    spare_threads([path for path in (trace, baseline) if path is not None])
     of_ranks = RanksOptions(round=round_, **{name: looks.pop(name) for name in _OF_RANKS})
     extras = Extras(looks.pop("tables"), looks.pop("table_form"), looks.pop("svg"), force=looks["force"])
     delivery = Delivery(**looks).aimed([path for path in (trace, *others) if path is not None])
@@ -91,14 +93,9 @@ def report_command(
     extras.check()
     _check_gates(gates, baseline=baseline)
     definitions = Definitions(top=top)
-    if _is_snapshot(trace):
-        _refuse_for(f"{trace} is a memory snapshot", steps or range_name, baseline, gates, extras)
-        delivery.deliver(_snapshot_report(trace, definitions, delivery.redaction()))
-        return 0
-    sweep = _sweep(trace, redact=delivery.redaction() is not None)
-    if sweep is not None:
-        _refuse_for(f"{trace} is a batch sweep", steps or range_name, baseline, gates, extras)
-        delivery.deliver(sweep)
+    other = _other_document(trace, definitions, delivery, (steps or range_name, baseline, gates, extras))
+    if other is not None:
+        delivery.deliver(other)
         return 0
     from analyze.cli.inputs import load_comparable, load_report
     from analyze.compare.judged import judged_report
@@ -187,10 +184,23 @@ def _is_snapshot(path: str) -> bool:
     return is_snapshot(path)
 
 
-def _sweep(path: str, *, redact: bool) -> Document | None:
+def _other_document(
+    path: str, definitions: Definitions, delivery: Delivery, of_traces: tuple[object, object, object, Extras]
+) -> Document | None:
+    """The report on a memory snapshot or a batch sweep, None where the file is neither.
+
+    Raises:
+        SelectionError: an option was given that is for traces.
+    """
     from analyze.report.sweep import read_sweep
 
-    return read_sweep(path, redact=redact)
+    if _is_snapshot(path):
+        _refuse_for(f"{path} is a memory snapshot", *of_traces)
+        return _snapshot_report(path, definitions, delivery.redaction())
+    sweep = read_sweep(path, redact=delivery.redaction() is not None)
+    if sweep is not None:
+        _refuse_for(f"{path} is a batch sweep", *of_traces)
+    return sweep
 
 
 def _check_gates(gates: tuple[Gate, ...], *, baseline: str | None) -> None:

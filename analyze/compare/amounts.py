@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Sequence
 from typing import Literal, get_args
 
 from msgspec import Struct
+
+from analyze.errors import closest
 
 Kind = Literal["kernel", "category", "op"]
 Part = Literal["sum", "share", "count"]
@@ -60,7 +61,7 @@ def measure_amount(amount: Amount, rows: Sequence[Row]) -> tuple[float | int | N
         return None, f"the file holds no {amount.kind if amount.kind == 'op' else 'device activity'}"
     mine = [row for row in rows if _matches(amount.name, row[0])]
     if not mine and _WILD not in amount.name:
-        close = difflib.get_close_matches(amount.name, [row[0] for row in rows], n=1)
+        close = closest(amount.name, [row[0] for row in rows], n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         return None, f"no {amount.kind} of this name ran{meant}"
     if amount.part == "count":

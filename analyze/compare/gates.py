@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 import re
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct
 
 from analyze.compare.amounts import UNITS, Amount, parse_amount
-from analyze.errors import GateError
+from analyze.errors import GateError, closest
 from analyze.kernels.categories import NAMES as CATEGORIES
 from analyze.report.headline_metrics import METRICS, RANK_METRICS, HeadlineMetric, named
 
@@ -177,7 +176,7 @@ def _parse_of_names(text: str) -> Gate | None:
     if found is None or (wanted := parse_amount(found[1])) is None:
         return None
     if wanted.kind == "category" and "*" not in wanted.name and wanted.name not in CATEGORIES:
-        close = difflib.get_close_matches(wanted.name, CATEGORIES, n=1)
+        close = closest(wanted.name, CATEGORIES, n=1)
         meant = f"Did you mean {close[0]!r}? " if close else ""
         raise GateError(
             f"The gate {text!r} names no category: {wanted.name!r} is unknown.",
@@ -192,7 +191,7 @@ def _metric(expression: str, name: str) -> HeadlineMetric:
     metric = named(name)
     if metric is not None:
         return metric
-    close = difflib.get_close_matches(name, [*METRICS, *RANK_METRICS], n=1)
+    close = closest(name, [*METRICS, *RANK_METRICS], n=1)
     meant = f"Did you mean {close[0]!r}? " if close else ""
     raise GateError(
         f"The gate {expression!r} names no metric: {name!r} is unknown.",
@@ -335,7 +334,7 @@ def _judge_finding(gate: Gate, this: Judgeable) -> tuple[Outcome, str]:
     if gate.subject in this.checks_passed:
         return "passed", f"{gate.expression}: none"
     rules = sorted({*this.checks_passed, *unmeasured, *(finding.id for finding in this.findings)})
-    close = difflib.get_close_matches(gate.subject, rules, n=1)
+    close = closest(gate.subject, rules, n=1)
     meant = f"Did you mean 'finding:{close[0]}'? " if close else ""
     raise GateError(
         f"The gate {gate.expression!r} names no rule: {gate.subject!r} is unknown.",

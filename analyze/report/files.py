@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import secrets
 import stat
 import sys
 import zlib
@@ -136,7 +135,7 @@ def _is_replaceable(place: Path) -> bool:
 @contextmanager
 def _replacing(place: Path) -> Iterator[IO[bytes]]:
     """A new file that takes the place when the block ends well; its mode is the old one's, or follows the umask."""
-    half = place.with_name(f".{place.name[:_NAME_KEPT]}.{secrets.token_hex(4)}")
+    half = place.with_name(f".{place.name[:_NAME_KEPT]}.{os.urandom(4).hex()}")
     try:
         with half.open("xb") as file:
             yield file

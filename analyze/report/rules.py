@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from analyze.errors import SelectionError
+from analyze.errors import SelectionError, closest
 from analyze.findings import RULES, STATES, Rule
 from analyze.findings.rule import HIGH, MEDIUM
 from analyze.metrics.vocabulary import SPEAKS
@@ -60,7 +59,7 @@ def parse_limit(text: str) -> tuple[str, float]:
 def _rule(name: str) -> Rule:
     found = {rule.id: rule for rule in RULES}
     if name not in found:
-        close = difflib.get_close_matches(name, [*found, _VERDICT], n=1)
+        close = closest(name, [*found, _VERDICT], n=1)
         hint = f"Did you mean {close[0]}? " if close else ""
         raise SelectionError(f"There is no rule {name!r}.", f"{hint}`analyze rules` lists them all.")
     return found[name]
@@ -79,7 +78,7 @@ def explain(name: str, *, width: int, limits: Mapping[str, float] | None = None)
         return _page(f"{rule.id}: {rule.question}", _sections(rule, limits), width) + _example(rule)
     term = find_term(name)
     if term is None:
-        close = difflib.get_close_matches(name, [*(rule.id for rule in RULES), _VERDICT, *words()], n=1, cutoff=0.5)
+        close = closest(name, [*(rule.id for rule in RULES), _VERDICT, *words()], n=1, cutoff=0.5)
         hint = f"Did you mean {close[0]}? " if close else ""
         raise SelectionError(
             f"There is no rule or term {name!r}.",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from analyze.errors import SelectionError
+from analyze.errors import SelectionError, closest
 from analyze.timeline.intervals import union
 from analyze.trace import Trace
 
@@ -104,7 +103,7 @@ def _named(trace: Trace, name: str) -> Selection:
     found = trace.ranges.filter((pl.col("name").cast(pl.String) == name) & pl.col("dur_ns").is_not_null())
     if not found.height:
         names = trace.ranges["name"].cast(pl.String).unique(maintain_order=True).drop_nulls().to_list()
-        close = difflib.get_close_matches(name, names, n=3) or [n for n in names if not re.search(r"#\d+$", n)]
+        close = closest(name, names, n=3) or [n for n in names if not re.search(r"#\d+$", n)]
         listed = ", ".join(repr(n) for n in close[:_LISTED]) or "none"
         raise SelectionError(f"The trace has no range {name!r}.", f"Ranges there: {listed}.")
     return _within(trace, f"range {name}", trace.steps.clear(), found["start_ns"], found["start_ns"] + found["dur_ns"])

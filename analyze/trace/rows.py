@@ -9,6 +9,8 @@ import polars as pl
 
 from analyze.trace.nesting import NO_ROW, Nesting
 
+_LONG = 1_000  # rows: below, finding the distinct names costs more than it saves
+
 
 def timed_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows with a start and a duration."""
@@ -17,9 +19,12 @@ def timed_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 def matching(names: pl.Series, pattern: str) -> pl.Series:
     """Which names match a pattern, null for null: of a long table each name is looked at once."""
+    if len(names) < _LONG:
+        found: pl.Series = names.cast(pl.String).str.contains(pattern)
+        return found
     distinct = names.unique().drop_nulls()
-    found = distinct.filter(distinct.cast(pl.String).str.contains(pattern))
-    return names.to_physical().is_in(found.to_physical().implode())
+    wanted = distinct.filter(distinct.cast(pl.String).str.contains(pattern))
+    return names.to_physical().is_in(wanted.to_physical().implode())
 
 
 class Timed:
