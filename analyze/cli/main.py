@@ -16,10 +16,11 @@ import click
 from click_default_group import DefaultGroup
 
 from analyze.cli.compare_command import compare_command
+from analyze.cli.open_command import open_command
 from analyze.cli.options import CONTEXT, EPILOG
 from analyze.cli.report_command import report_command
 from analyze.cli.rules_command import explain_command, rules_command
-from analyze.cli.share_command import redact_command
+from analyze.cli.share_command import export_command, redact_command
 from analyze.cli.streams import abandon_output, output_lost, prepare_streams, say
 from analyze.errors import GpuledgerError
 
@@ -36,6 +37,7 @@ Examples:
   analyze compare before.json after.json.gz  what changed, and what is spread
   analyze explain sync-stall                 what a finding means and how it is measured
   analyze FOLDER                             a job of many ranks: who is late, who waits for whom
+  analyze open trace.json.gz                 the same trace in Perfetto, with the ledger as tracks
   analyze snapshot.pickle                    a CUDA memory snapshot: what filled the GPU
 """
 
@@ -70,6 +72,8 @@ cli.add_command(report_command)
 cli.add_command(compare_command)
 cli.add_command(rules_command)
 cli.add_command(explain_command)
+cli.add_command(export_command)
+cli.add_command(open_command)
 cli.add_command(redact_command)
 
 

@@ -149,7 +149,7 @@ def _replacing(place: Path) -> Iterator[IO[bytes]]:
 
 def write_trace(
     path: str | Path,
-    made: str,
+    made: str | None,
     fill: Callable[[IO[bytes]], None],
     check: Callable[[Path], None] = lambda _half: None,
     *,
@@ -159,7 +159,8 @@ def write_trace(
 
     Args:
         path: where to, a .json or a .json.gz file.
-        made: what was done to it, a word; it stands at its beginning, after the name of this program.
+        made: what was done to it, a word; it stands at its beginning, after the name of this program. With None, `fill`
+            writes a document from its beginning, with its `mark`, or as a list of events that begins with one of ours.
         fill: writes the document's members, and the brace that ends it.
         check: raises where the finished file is not to take its place.
         force: replace any file.
@@ -172,10 +173,10 @@ def write_trace(
         with _replacing(Path(_real(path))) as raw:
             if str(path).lower().endswith(".gz"):
                 with gzip.GzipFile("", "wb", _PACKING, raw, mtime=0) as packed:
-                    packed.write(_MADE + made.encode() + b'",\n')
+                    packed.write(b"" if made is None else mark(made))
                     fill(packed)  # type: ignore[arg-type]
             else:
-                raw.write(_MADE + made.encode() + b'",\n')
+                raw.write(b"" if made is None else mark(made))
                 fill(raw)
             raw.flush()
             check(Path(raw.name))
@@ -198,6 +199,18 @@ def refuse_no_trace(path: str | Path, *, force: bool = False) -> None:
 
 _PACKING = 6
 _MADE = b'{"madeBy": "' + TOOL.encode() + b", "
+_MARK = re.compile(re.escape(_MADE) + rb'\w+",\n')
+_OURS = b'[\n{"ph": "M", "cat": "' + TOOL.encode() + b'", '  # begins a document that is nothing but a list of events
+
+
+def mark(made: str) -> bytes:
+    """The beginning of a trace that this program wrote, with its first key."""
+    return _MADE + made.encode() + b'",\n'
+
+
+def unmarked(head: bytes) -> bytes:
+    """The beginning of a document without such a key."""
+    return _MARK.sub(b"{", head, count=1) if head.startswith(_MADE) else head
 
 
 def _is_trace_of_ours(place: Path) -> bool:
@@ -205,8 +218,8 @@ def _is_trace_of_ours(place: Path) -> bool:
     with suppress(OSError, EOFError, zlib.error), place.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
-        begin = gzip.GzipFile(fileobj=raw).read(len(_MADE)) if packed else raw.read(len(_MADE))
-        return begin == _MADE
+        begin = (gzip.GzipFile(fileobj=raw) if packed else raw).read(max(len(_MADE), len(_OURS)))
+        return begin.startswith((_MADE, _OURS))
     return False
 
 

@@ -58,6 +58,8 @@ def activity_kind(cat: str) -> str:
     return _ACTIVITY_KINDS[cat.lower()]
 
 
+TRACK_CATEGORY = "gpuledger"  # of all rows that `analyze export` adds to a trace
+TRACKS = "added by analyze export"
 FLOWS = "flow arrows"
 _FLOWS = frozenset(
     ("ac2g", "fwdbwd", "async_cpu_to_gpu", "async_gpu", "async", "launch", "forward_backward", "fwd_bwd", "cpu_to_cuda")

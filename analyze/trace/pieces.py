@@ -56,7 +56,7 @@ def split(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
         NotATraceError: JSON without `traceEvents`.
         DamagedTraceError: the events do not begin within 64 MiB, or one of them is over 32 MiB long.
     """
-    yield from cut(_after_head(blocks, layout), layout)
+    yield from cut(after_head(blocks, layout), layout)
 
 
 def cut(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
@@ -91,7 +91,17 @@ def find_separator(sample: bytes) -> bytes:
     return counts.most_common(1)[0][0] if counts else b""
 
 
-def _after_head(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+def after_head(blocks: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+    """Yield the document's bytes from its first event on, in blocks of any size.
+
+    Args:
+        blocks: the document's bytes from its beginning.
+        layout: its head is filled before anything is yielded.
+
+    Raises:
+        NotATraceError: JSON without `traceEvents`.
+        DamagedTraceError: the events do not begin within 64 MiB.
+    """
     head = bytearray()
     for block in blocks:
         head += block

@@ -11,6 +11,8 @@ from analyze.trace.classes import (
     FLOWS,
     MEMORY_NAME,
     MEMORY_PHASES,
+    TRACK_CATEGORY,
+    TRACKS,
     RowKind,
     device_category,
     is_phase,
@@ -72,11 +74,14 @@ def sort_events(events: list[Event]) -> Sorted:
     members: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
         members[event.cat].append(event)
+    found = Sorted()
+    added = members.pop(TRACK_CATEGORY, None)
+    if added:
+        found.counts.unused[TRACKS] += len(added)
     categories: defaultdict[RowKind, list[str]] = defaultdict(list)
     for cat in members:
         categories[table_of(cat)].append(cat)
     odd: list[Event] = []
-    found = Sorted()
     groups = found.groups
     for row, cats in categories.items():
         mine = members[cats[0]] if len(cats) == 1 else [e for e in events if e.cat in cats]

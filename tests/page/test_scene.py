@@ -13,7 +13,8 @@ from analyze.findings.states import window_states
 from analyze.metrics.device_time import headline
 from analyze.ranks import Job
 from analyze.report import build_report
-from analyze.report.html import lanes, series
+from analyze.report.axis import series
+from analyze.report.html import lanes
 from analyze.report.html.columns import deltas
 from analyze.report.html.memory_view import HEIGHT, memory_scene, memory_views
 from analyze.report.html.ranks_view import heat_map, ranks_scene

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from analyze.arrays import Int64
 from analyze.kernels.categories import NAMES as CATEGORIES
+from analyze.report.axis.gaps import IDLE_STATES, main_states, states_of_gaps
 from analyze.report.html.columns import Names, deltas
-from analyze.report.html.gaps import IDLE_STATES, states_of_gaps
 from analyze.report.html.slices import Merged, merge_runs, merge_to
 from analyze.report.html.stacks import StackTree
 from analyze.settings import Definitions
@@ -177,13 +177,12 @@ _TEXTS = ("kind", "grid", "block")
 def idle_lane(gaps: pl.DataFrame, scale: Scale, definitions: Definitions) -> dict[str, Any]:
     """The gaps of one device as columns: the state with most of each, and what every state has of it."""
     states = states_of_gaps(gaps, definitions)
-    amounts = np.array([states[state.id] for state in IDLE_STATES])
     start = gaps["start_ns"].to_numpy()
     launch = (gaps["launch_start_ns"] - gaps["start_ns"]).fill_null(0)
     return {
         "start": deltas(start - scale.origin_ns),
         "dur": (gaps["end_ns"] - gaps["start_ns"]).to_list(),
-        "state": amounts.argmax(axis=0).tolist() if len(start) else [],
+        "state": main_states(states).tolist(),
         "thread": gaps["thread"].cast(pl.Int64).fill_null(NO_ROW).to_list(),
         "launch": launch.to_list(),
         "parts": {state.id: states[state.id].tolist() for state in IDLE_STATES if states[state.id].any()},

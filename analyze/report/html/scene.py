@@ -12,12 +12,12 @@ from analyze.inert import printable
 from analyze.kernels.categories import CATEGORIES
 from analyze.metrics import Measures
 from analyze.metrics.foundations import ATTRIBUTION, GAP_PARTS, HOST, TIMELINES
+from analyze.report.axis.gaps import IDLE_STATES
+from analyze.report.axis.places import wanted_by
+from analyze.report.axis.series import Steps, memory_over_time, queue_depth
 from analyze.report.html.columns import Names, deltas
-from analyze.report.html.gaps import IDLE_STATES
 from analyze.report.html.lanes import Scale, device_lanes, idle_lane
 from analyze.report.html.looks import CATEGORY_COLOURS
-from analyze.report.html.places import places_of
-from analyze.report.html.series import Steps, memory_over_time, queue_depth
 from analyze.report.html.stacks import StackTree, build_stacks
 from analyze.report.html.threads import host_lanes
 from analyze.report.report import Report
@@ -78,7 +78,7 @@ def build_scene(report: Report) -> Scene | None:
         "stacks": _stacks(stacks),
         "memory": list(_memory(report.measures, parts.trace, scale)),
         "steps": _steps(parts, scale),
-        "places": places_of(report.diagnosis, parts.trace, scale.names),
+        "places": _places(report, parts.trace, scale.names),
         "names": scale.names.texts,  # last: the others fill it
     }
     return Scene(content, tuple(_notes(merged_device, merged_host, stacks.left_out)), origin)
@@ -157,6 +157,18 @@ def _steps(parts: _Parts, scale: Scale) -> dict[str, Any]:
         "name": scale.names.numbers(steps["name"].cast(pl.String).to_list()),
         "start": deltas(steps["start_ns"].to_numpy() - scale.origin_ns),
         "dur": steps["wall_ns"].to_list(),
+    }
+
+
+def _places(report: Report, trace: Trace, names: Names) -> dict[str, dict[str, Any]]:
+    """Per finding the states, categories and numbers of names to look for."""
+    return {
+        finding: {
+            "states": list(wanted.states),
+            "categories": list(wanted.categories),
+            "names": sorted({names.number(name) for name in wanted.names}),
+        }
+        for finding, wanted in wanted_by(report.diagnosis, trace).items()
     }
 
 

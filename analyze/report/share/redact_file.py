@@ -16,8 +16,11 @@ from analyze.report.share.keys import shared_keys
 from analyze.report.share.proof import figures_of, prove_equal
 from analyze.report.share.rows import Rows
 from analyze.report.share.shared import Sharing
+from analyze.trace.classes import TRACK_CATEGORY
 from analyze.trace.stream import is_stream
 from analyze.units import plural
+
+_ADDED = msgspec.Raw(msgspec.json.encode(TRACK_CATEGORY))  # `analyze export` makes them anew, of a report's own words
 
 
 class Shared(Struct, frozen=True):
@@ -83,7 +86,7 @@ def _write(rows: Rows, sharing: Sharing, file: IO[bytes]) -> int:
     for piece in rows.pieces():
         if first:
             file.write(_members(_keys(rows.before, sharing)) + b'"traceEvents": [\n')
-        texts = [msgspec.json.encode(sharing.row(row)) for row in piece]
+        texts = [msgspec.json.encode(sharing.row(row)) for row in piece if row.get("cat") != _ADDED]
         file.write((b",\n" if count and texts else b"") + b",\n".join(texts))
         count, first = count + len(texts), False
     after = _keys(rows.after, sharing)

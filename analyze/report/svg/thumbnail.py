@@ -13,7 +13,7 @@ from analyze.inert import printable
 from analyze.kernels.categories import CATEGORIES, REST
 from analyze.metrics import Measures
 from analyze.metrics.foundations import GAP_PARTS, TIMELINES
-from analyze.report.html.gaps import IDLE_STATES, states_of_gaps
+from analyze.report.axis.gaps import IDLE_STATES, states_of_gaps
 from analyze.report.html.looks import GROUP_COLOURS, look_of
 from analyze.settings import Definitions
 from analyze.timeline import DeviceTimeline
@@ -39,7 +39,7 @@ class Layer(Struct, frozen=True):
     path: str
 
 
-class Lane(Struct, frozen=True):
+class LanePicture(Struct, frozen=True):
     """One row of the picture: a stream, or the idle time of the device."""
 
     label: str
@@ -57,7 +57,7 @@ class Thumbnail(Struct, frozen=True):
     """
 
     title: str
-    lanes: tuple[Lane, ...]
+    lanes: tuple[LanePicture, ...]
     legend: tuple[tuple[str, str], ...]
     note: str
 
@@ -76,7 +76,7 @@ def thumbnail(measures: Measures) -> Thumbnail | None:
     streams, left_out = _streams(line)
     lanes = (
         *(_stream_lane(line.owning, stream, edges) for stream in streams),
-        Lane("idle", tuple(_idle_layers(gaps, edges, measures.definitions))),
+        LanePicture("idle", tuple(_idle_layers(gaps, edges, measures.definitions))),
     )
     legend = {layer.label: layer.fill for lane in lanes for layer in lane.layers}
     note = f"{plural(left_out, 'stream')} with least time not drawn" if left_out else ""
@@ -92,7 +92,7 @@ def _streams(line: DeviceTimeline) -> tuple[list[int | None], int]:
     return streams[:_STREAMS], len(streams[_STREAMS:])
 
 
-def _stream_lane(owning: pl.DataFrame, stream: int | None, edges: Float64) -> Lane:
+def _stream_lane(owning: pl.DataFrame, stream: int | None, edges: Float64) -> LanePicture:
     rows = owning.filter(pl.col("stream").eq_missing(stream))
     group = rows["category"].cast(pl.String).fill_null("other").replace_strict(_GROUPS, default=REST)
     layers, floor = [], np.zeros(COLUMNS)
@@ -102,7 +102,7 @@ def _stream_lane(owning: pl.DataFrame, stream: int | None, edges: Float64) -> La
             height = _covered(chosen["start_ns"].to_numpy(), chosen["end_ns"].to_numpy(), edges)
             layers.append(Layer(name, colour, _path(floor, height)))
             floor = floor + height
-    return Lane(f"stream {printable(str(stream))}" if stream is not None else "no stream", tuple(layers))
+    return LanePicture(f"stream {printable(str(stream))}" if stream is not None else "no stream", tuple(layers))
 
 
 def _idle_layers(gaps: pl.DataFrame, edges: Float64, definitions: Definitions) -> Iterator[Layer]:

@@ -26,3 +26,14 @@ def states_of_gaps(gaps: pl.DataFrame, definitions: Definitions) -> dict[str, In
     call_ns = (gaps["launch_end_ns"] - gaps["launch_start_ns"]).fill_null(0).to_numpy()
     first_use = np.where(call_ns > definitions.long_gap_ns, part["launch_call_ns"], 0)
     return idle_states(part, idle_long, first_use, {name: part[name] for name in CAUSES})
+
+
+def main_states(states: dict[str, Int64]) -> Int64:
+    """The state with most of each gap, as an index into `IDLE_STATES`; the first one of equals.
+
+    Args:
+        states: see `states_of_gaps`.
+    """
+    amounts = np.array([states[state.id] for state in IDLE_STATES])
+    found: Int64 = amounts.argmax(axis=0)
+    return found

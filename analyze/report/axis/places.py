@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from analyze.blocks import Kind
 from analyze.findings import Diagnosis, Finding
-from analyze.report.html.columns import Names
 from analyze.trace import Trace
 
 # Rules about idle time: the states of the gaps in which their cost arises.
@@ -35,21 +34,32 @@ CATEGORIES = {
 }
 
 
-def places_of(diagnosis: Diagnosis, trace: Trace, names: Names) -> dict[str, dict[str, Any]]:
-    """Per finding the states, categories and names to look for.
+class Wanted(Struct, frozen=True):
+    """What to look for: gaps of some states; where there is none, activities; where there is none, calls.
+
+    Attributes:
+        states: states of gaps, by most of their time.
+        categories: categories of activities.
+        names: names of activities, of the ops that launched them, and of calls.
+    """
+
+    states: tuple[str, ...]
+    categories: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def wanted_by(diagnosis: Diagnosis, trace: Trace) -> dict[str, Wanted]:
+    """What to look for to see each finding, by its id.
 
     Args:
         diagnosis: the findings.
         trace: whose names count.
-        names: gets those that the evidence of findings names.
     """
     known = _known(trace)
     return {
-        finding.id: {
-            "states": list(STATES.get(finding.id, ())),
-            "categories": list(CATEGORIES.get(finding.id, ())),
-            "names": sorted({names.number(name) for name in _named(finding, known)}),
-        }
+        finding.id: Wanted(
+            STATES.get(finding.id, ()), CATEGORIES.get(finding.id, ()), tuple(dict.fromkeys(_named(finding, known)))
+        )
         for finding in diagnosis.findings
     }
 
