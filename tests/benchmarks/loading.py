@@ -1,6 +1,6 @@
 """How fast and how lean a trace is read, against `orjson.loads` of the same bytes: one table of ratios.
 
-    python tests/benchmarks/loading.py TRACE [TRACE ...] [--big MEGABYTES ...] [--rounds 5]
+    python -m tests.benchmarks.loading TRACE [TRACE ...] [--big MEGABYTES ...] [--rounds 5]
 
 Every figure is CPU time (user and system, children included) of a fresh process, in rounds that alternate with the
 baseline; the best of the rounds counts. `orjson.loads` runs with Python's default garbage collection. With --big the
@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from big_trace import replicate
+from tests.benchmarks.big_trace import replicate
 
 _MEASURE = """
 import json, os, resource, sys, time
