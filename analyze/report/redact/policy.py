@@ -6,13 +6,14 @@ import builtins
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import orjson
 
 from analyze.gpus import known_name
 from analyze.metrics.whatif.origins import NUMBERED_REGION
+from analyze.ranks.groups import dimension_of
 from analyze.report.redact import roles
 from analyze.report.redact.paths import base_name, cut_paths
 from analyze.timeline.frames import LIBRARY
@@ -34,12 +35,17 @@ _LIBRARY = re.compile(
     r"(?:^|[\\/])(?P<name>numpy|scipy|torch|functorch|torchgen|triton|einops|opt_einsum)(?P<end>[\\/])"
 )
 _PERSON = re.compile(r"(?<![\w.])([\w.+-]+)@([\w-]+(?:\.[\w-]+)*)")
-_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
+_ADDRESS = re.compile(
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"  # IPv4, MAC, IPv6
+    r"|(?<![\w:-])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![\w:-])"
+    r"|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}:?[0-9a-fA-F]{1,4}(?![\w:])"
+)
 _TORCH_FILE = re.compile(r"(?P<host>.+)_(?P<pid>\d+)\.\d{10,}(?P<rest>(?:\.pt)?\.trace\.json(?:\.(?:gz|zst|zip))?)")
-_NUMBERS = re.compile(r"[\[\](){}\s\d.,eE+-]*")
-_WORD = r"(?:-?\d[\d.eE+-]*|True|False|None|-?inf|nan)"
-_VALUE = re.compile(rf"[\[\](),\s]*(?:{_WORD}(?:[\[\](),\s]+{_WORD})*[\[\](),\s]*)?")
-_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
+_BETWEEN = r"[\[\](){},\s]"
+_NUMBER = r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_NUMBERS = re.compile(rf"{_BETWEEN}*(?:{_NUMBER}(?:{_BETWEEN}+|\Z))*")
+_VALUE = re.compile(rf"{_BETWEEN}*(?:(?:{_NUMBER}|True|False|None|-?inf|nan)(?:{_BETWEEN}+|\Z))*")
+_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
 _OPTIMIZERS = "Adadelta|Adafactor|Adagrad|Adam|AdamW|Adamax|ASGD|LBFGS|NAdam|RAdam|RMSprop|Rprop|SGD|SparseAdam|Muon"
 _OWN_RANGE = re.compile(
     r"ProfilerStep#?\d*\*?|enumerate\(DataLoader\)#_(?:SingleProcess|MultiProcessing)DataLoaderIter\.__next__"
@@ -75,6 +81,11 @@ class Redaction:
         self._given: dict[tuple[str, str], str] = {}
         self._counts: Counter[str] = Counter()
         self._made: dict[tuple[str, str], str] = {}
+        self._public: set[str] = set()
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Names of ranges and frames that ops or API calls have too: they are shown anyway, and as one name."""
+        self._public.update(names)
 
     def pseudonym(self, kind: str, text: str) -> str:
         """The same word for the same text; nothing for nothing."""
@@ -106,6 +117,17 @@ class Redaction:
         """The name of a process group, or a process in a file's name."""
         return self.pseudonym("process", text)
 
+    def group(self, text: str) -> str:
+        """The name of a process group: a short number, as PyTorch gives, or a pseudonym."""
+        return text if text.isdecimal() and len(text) <= _LONGEST_GROUP else self.pseudonym("group", text)
+
+    def dimension(self, description: str | None) -> str | None:
+        """Of a process group's description what its parallel dimension is read from, and nothing else."""
+        dimension = dimension_of(description, None, None)
+        if dimension == "world":
+            return "default_pg"
+        return dimension if dimension in ("tp", "pp", "dp", "ep", "cp") else None
+
     def number(self, kind: str, text: str) -> str:
         """A process id or a thread id, as a number by order."""
         return self.pseudonym(kind, text).removeprefix(f"{kind}-")
@@ -124,6 +146,8 @@ class Redaction:
 
     def range(self, name: str) -> str:
         """A user range, also as an option names it."""
+        if name in self._public:
+            return self.kept(name)
         if not self.names or _OWN_RANGE.fullmatch(name):
             kept = self.kept(name)
             if roles.RANGES.decides_as(name, kept) and self._is_free("range", kept, name):
@@ -135,6 +159,8 @@ class Redaction:
 
     def frame(self, name: str) -> str:
         """A Python frame as profilers write it: file(line): function, a built-in, or a module."""
+        if name in self._public:
+            return self.kept(name)
         module = _MODULE.fullmatch(name)
         if module is not None:
             return f"nn.Module: {self.module(module['name'])}{module['number'] or ''}"
@@ -225,9 +251,12 @@ class Redaction:
         """Addresses and persons in a name that is kept."""
         if "@" in text:
             text = _PERSON.sub(lambda m: f"{self.pseudonym('user', m[1])}@{self.pseudonym('host', m[2])}", text)
-        return _ADDRESS.sub(lambda m: self.pseudonym("host", m[0]), text) if text.count(".") > 2 else text
+        if max(map(text.count, ".:-")) > 2:
+            text = _ADDRESS.sub(lambda m: self.pseudonym("host", m[0]), text)
+        return text
 
 
+_LONGEST_GROUP = 4  # digits
 _CALLS = ("_call_impl", "_slow_forward")  # how torch calls a module: what is called by them is one
 
 

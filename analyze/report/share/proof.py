@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from analyze.errors import OutputError
@@ -31,12 +30,12 @@ class Numbers:
     count: int
 
 
-def figures_of(path: str | Path, *, trusted: bool = False) -> Numbers:
+def figures_of(trace: Trace) -> Numbers:
     """Every number of the JSON report on a trace.
 
     Rows of a list are compared as wholes and in any order: rows of equal cost stand in order of their names.
     """
-    document = build_report(Trace.load(path, trusted=trusted)).as_json()
+    document = build_report(trace).as_json()
     found, count = Counter[tuple[str, str]](), 0
     for key, part in document.items():
         if key in _NO_FIGURES:
