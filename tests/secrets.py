@@ -30,6 +30,32 @@ SECRETS = (
     "[1, 2, qzx]",
 )
 assert len(SECRETS) == 20 == len(set(SECRETS))
+OF_MACHINES = (
+    "ASIAQZXEXAMPLE0KEY99",
+    "aws_secret_access_key=qzx/wJalrXUtnFEMI/K7MDENG",
+    "ghp_qzx16C7e42F292c6912E7710c838347Ae178",
+    "hf_qzxAbCdEfGhIjKlMnOpQrStUvWx",
+    "--api-key qzx-sk-1234567890abcdef",
+    "Authorization: Bearer qzx.abc.def",
+    "WANDB_API_KEY=qzx0123456789abcdef\nHF_HOME=/data/qzx",
+    "SLURM_JOB_USER=qzx",
+    "SLURM_SUBMIT_HOST=login-qzx-3",
+    "MASTER_ADDR=qzx-node-17.cluster.internal",
+    "NCCL_SOCKET_IFNAME=qzx0",
+    "NCCL_COMM_ID=10.1.2.3:qzx",
+    "git@github.com:qzx-corp/secret-model.git",
+    "https://qzx:ghp_token@github.com/corp/model.git",
+    "/Users/qzx/Library/model.py",
+    "/home/qzx/src/train.py(12): qzx_loss",
+    r"D:\qzx\src\train.py",
+    "pt_main_thread qzx",
+    "python train.py --user qzx --data s3://qzx-bucket/x",
+    "s3://qzx-bucket/data/x.parquet",
+    "postgresql://admin:qzx@db:5432/runs",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5qzx ann@laptop",
+    "+44 20 7946 qzx 0958",
+)  # what environments, command lines, repositories and networks hold
+ADDRESSES = ("10.77.123.45", "192.168.77.201:29500", "02:42:ac:1f:7b:2d", "fd12:3456:789a:1:2:3:4:7b")  # without MARK
 
 Path = tuple[Any, ...]
 

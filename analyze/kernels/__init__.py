@@ -16,6 +16,7 @@ __all__ = [
     "KernelKind",
     "classify",
     "classify_name",
+    "deciding",
     "op_category",
     "readable",
 ]
@@ -26,6 +27,7 @@ _PLACES = {
     "KernelKind": "analyze.kernels.classification",
     "classify": "analyze.kernels.classification",
     "classify_name": "analyze.kernels.classification",
+    "deciding": "analyze.kernels.ops",
     "op_category": "analyze.kernels.ops",
     "readable": "analyze.kernels.demangle",
 }

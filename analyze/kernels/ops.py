@@ -113,6 +113,17 @@ def op_category(op_names: Sequence[str]) -> str | None:
     return _composite(ops, modules) or next(filter(None, map(_primitive, ops)), None) or _from_module(modules)
 
 
+def deciding(name: str) -> tuple[object, ...]:
+    """All that `op_category` reads of one name: in any list of names, another one with the same may take its place."""
+    module = _MODULE.match(name)
+    if module is None:
+        plain = _plain(name)
+        composite = _any_category([plain])  # where there is one, no primitive is asked for
+        return (composite, plain in _ATTENTION_CORE, None if composite else _primitive(plain))
+    modules = (module[1],)
+    return ("module", _depth_of_attention(modules), _is_moe(module[1]), _layer(modules), _from_module(modules))
+
+
 def _composite(ops: Sequence[str], modules: Sequence[str]) -> str | None:
     found = _any_category(ops)
     if found in {"attention", "communication"}:

@@ -17,6 +17,7 @@ from analyze.units import duration, plural
 
 _DEVICE_SYNC = r"DeviceSynchronize|cuCtxSynchronize|cudaThreadSynchronize"
 _LISTED = 12
+_NUMBERS = ("exposed_sync_ns", "blocked_ns", "count", "device_busy_ns", "after_sync_ns")  # rows stand in this order
 _COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}
 
 
@@ -129,7 +130,7 @@ def measure_blocking(
             after_sync_ns=pl.col("after_sync_ns").sum(),
             exposed_sync_ns=pl.col("exposed_sync_ns").sum(),
         )
-        .sort("exposed_sync_ns", "blocked_ns", "name", "trigger", descending=[True, True, False, False])
+        .sort(*_NUMBERS, "name", "trigger", descending=[*(True for _ in _NUMBERS), False, False])
     )
     rows = tuple(BlockingCall(**row) for row in grouped.iter_rows(named=True))
     return BlockingCalls(calls.height, int(np.sum(calls["dur_ns"].to_numpy())), own, rows)

@@ -80,6 +80,15 @@ def waits(needed: str = "own_ns") -> pl.Expr:
     return (pl.col("dur_ns") >= WAITS * pl.col(needed)).fill_null(value=False)
 
 
+def group_call(name: str) -> tuple[str, str] | None:
+    """The library and the kind of collective that an op or a range of a process group says, None for any other."""
+    found = _GROUP_CALL.match(name)
+    if found is None:
+        return None
+    library = found[1].lower()
+    return "c10d" if "c10d" in library else library, kind_of(name)
+
+
 def _of_a_process_group(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if _GROUP_CALL.match(name))
 

@@ -21,9 +21,9 @@ from analyze.units import duration, percent, plural
 _LISTED = 15
 _SHORTEST = 2  # kernels: one alone has nothing to be fused with
 _LONGEST_SHOWN = 6
-_CASTING = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::_autocast_to_reduced_precision")
+CASTING = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::_autocast_to_reduced_precision")
 # Ops that autocast casts the inputs of; their casts are recorded inside them.
-_AUTOCAST = frozenset(
+AUTOCAST = frozenset(
     [
         "aten::linear",
         "aten::addmm",
@@ -163,7 +163,7 @@ def _casting_calls(trace: Trace, found: Attribution) -> pl.DataFrame:
     tree = found.tree
     calls = pl.DataFrame({"call": found.work["call"].drop_nulls().unique().sort()}, schema={"call": pl.Int64})
     calls = calls.with_columns(tree.calls.select("name", "kind", "row")[calls["call"]])
-    calls = calls.filter((pl.col("kind") == OP) & pl.col("name").cast(pl.String).is_in(_CASTING))
+    calls = calls.filter((pl.col("kind") == OP) & pl.col("name").cast(pl.String).is_in(CASTING))
     if not calls.height:
         return pl.DataFrame(schema={"call": pl.Int64, "cast": pl.String})
     types = trace.ops["input_types"].gather(calls["row"]).cast(pl.String)
@@ -177,8 +177,8 @@ def _casting_calls(trace: Trace, found: Attribution) -> pl.DataFrame:
 def _kind_of_cast(chain: tuple[str, ...]) -> str | None:
     if "aten::_to_copy" not in chain:
         return None
-    around = next((name for name in chain if name not in _CASTING), "")
-    return "autocast" if around in _AUTOCAST else "other"
+    around = next((name for name in chain if name not in CASTING), "")
+    return "autocast" if around in AUTOCAST else "other"
 
 
 def _changes_type(types: str | None) -> bool | None:

@@ -252,7 +252,7 @@ def _made(rows: pl.DataFrame, chosen: Int64) -> tuple[Made, ...]:
         rows[chosen]
         .group_by("op")
         .agg(size_bytes=pl.col("size_bytes").sum(), count=pl.len().cast(pl.Int64))
-        .sort("size_bytes", "op", descending=[True, False])
+        .sort("size_bytes", "count", "op", descending=[True, True, False])
     )
     return tuple(Made(**row) for row in grouped.iter_rows(named=True))
 

@@ -22,6 +22,7 @@ from analyze.trace.nesting import NO_ROW
 
 _INSTANCE = re.compile(r"_\d+$")
 _LISTED = 30
+_NUMBERS = ("total_device_ns", "self_device_ns", "backward_device_ns", "calls")  # rows stand in this order
 _FEW = 4  # the layers of a stack are one row, the projections of an attention are several
 
 
@@ -114,7 +115,7 @@ def _grouped(frame: pl.DataFrame, whole_ns: int) -> tuple[Module, ...]:
             backward_device_ns=pl.col("backward").sum(),
         )
         .filter(pl.col("total_device_ns") > 0)
-        .sort("total_device_ns", "self_device_ns", "module", descending=[True, True, False])
+        .sort(*_NUMBERS, "module", descending=[*(True for _ in _NUMBERS), False])
     )
     return tuple(Module(**row, share=row["total_device_ns"] / whole_ns) for row in grouped.iter_rows(named=True))
 

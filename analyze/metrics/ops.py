@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -239,10 +240,18 @@ def _op(row: dict[str, object], total_ns: int) -> Op:
     )
 
 
+# Where the chosen number is the same these decide, and names last: a report shows the same rows under any names.
+_ORDER = (
+    "self_cpu_ns", "total_cpu_ns", "self_device_ns", "total_device_ns", "calls", "self_cpu_memory_bytes",
+    "cpu_memory_bytes", "self_device_memory_bytes", "device_memory_bytes",
+)  # fmt: skip
+
+
 def _sorted(ops: list[Op], key: str) -> tuple[Op, ...]:
     field = {"calls": "calls", "self_cpu_memory": "self_cpu_memory_bytes", "cpu_memory": "cpu_memory_bytes"}
     name = field.get(key, f"{key}_ns")
-    return tuple(sorted(ops, key=lambda op: (-getattr(op, name), -op.self_cpu_ns, op.name, op.kind, op.input_dims)))
+    numbers = attrgetter(name, *_ORDER)
+    return tuple(sorted(ops, key=lambda op: (*(-n for n in numbers(op)), op.name, op.kind, op.input_dims)))
 
 
 def _threads(trace: Trace, within: tuple[int, int] | None) -> tuple[HostThread, ...]:

@@ -14,7 +14,7 @@ from analyze.trace.nesting import NO_ROW
 
 OP, RANGE, API, FRAME = range(4)
 KINDS = ("op", "range", "api", "frame")
-_STEP = "ProfilerStep#"
+STEP = "ProfilerStep#"
 _STEPS = "ProfilerStep*"
 # The profiler's own table leaves these out, so that what they contain belongs to their caller.
 _HIDDEN = r"^(profiler::_record_function_(enter|enter_new|exit)|aten::(is_leaf|output_nr|_version))$"
@@ -157,9 +157,9 @@ class CallTree(Struct, frozen=True, dict=True):
 
 def _calls(table: pl.DataFrame, kind: int) -> pl.DataFrame:
     texts, name = table["name"].unique().cast(pl.String), pl.col("name")
-    if texts.null_count() or texts.str.starts_with(_STEP).any():
+    if texts.null_count() or texts.str.starts_with(STEP).any():
         text = name.cast(pl.String).fill_null("")
-        name = pl.when(text.str.starts_with(_STEP)).then(pl.lit(_STEPS)).otherwise(text).cast(pl.Categorical)
+        name = pl.when(text.str.starts_with(STEP)).then(pl.lit(_STEPS)).otherwise(text).cast(pl.Categorical)
     hidden = matching(table["name"], _HIDDEN).fill_null(value=False)
     return (
         table.with_row_index("row")

@@ -88,7 +88,7 @@ def test_rows_stay_and_figures_too(name: str, tmp_path: Path) -> None:
     head, _, events = before.partition('"traceEvents": [')
     assert after.endswith(events)
     assert after.partition("{")[2].partition(",\n")[2].startswith(head.lstrip().removeprefix("{")[:200])
-    assert figures_of(out).places == figures_of(SHARED / name).places
+    assert figures_of(Trace.load(out)).places == figures_of(Trace.load(SHARED / name)).places
     report = build_report(Trace.load(SHARED / name))
     expected = {row["owner"]: row["ns"] for row in report.ledger.iter_rows(named=True) if row["ns"]}
     (ledger,) = _ledgers(out)

@@ -23,13 +23,13 @@ def finding(case: Case, cost: Cost) -> Finding:
     )
     of_ddp = [option for words, option in _OF_DDP.items() if any(words in p.where for p in scenario.places)]
     change = f"DistributedDataParallel(model, {', '.join(of_ddp)})" if of_ddp else ""
-    if worst.where.startswith(_TRACED) and not (scenario.dispatch and scenario.dispatch.is_compiled):
+    if worst.where.startswith(TRACED) and not (scenario.dispatch and scenario.dispatch.is_compiled):
         change = _INDUCTOR
     finding = case.finding(RULE, cost, f"{many} inside the GPU: {culprit(last_part(place))}", observed, change=change)
     return replace(finding, exceptions=_UNLESS_DDP) if of_ddp else finding
 
 
-_TRACED = "CompiledFunction"  # of AOTAutograd, whose graphs other backends than Inductor run op by op
+TRACED = "CompiledFunction"  # of AOTAutograd, whose graphs other backends than Inductor run op by op
 _INDUCTOR = 'torch.compile(backend="inductor"): the backend in use runs each copy of its graph as a call of its own'
 _OF_DDP = {
     "copy_bucket_to_grad": "gradient_as_bucket_view=True",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from analyze.metrics import Gap
     from analyze.metrics.whatif.scenario import Loading
 
+OPTIMIZER_STEP = "Optimizer.step#"  # how the ranges of torch.optim begin
 _PARTS = ("host_data_loading_ns", "host_other_ns")
 
 
@@ -45,7 +46,7 @@ def finding(case: Case, cost: Cost) -> Finding:
 
 def _steps(where: str) -> bool:
     """Whether a place is an optimizer's step, which cannot move to another thread."""
-    return where.startswith("Optimizer.step#")
+    return where.startswith(OPTIMIZER_STEP)
 
 
 def _mostly(gap: Gap) -> str:

@@ -15,7 +15,7 @@ from analyze.trace.nesting import NO_ROW
 _ALREADY = 0.1  # of the work in question: above it a compiler or a graph is at work there
 _NAMED = 3
 # Inductor's own kernels, and the calls around all that its code launches, library kernels too.
-_INDUCTOR, _REGION = r"^triton_(?:poi|red|per|tem|for|mm|bmm|flex|unk)_", r"CompiledFxGraph|Torch-Compiled Region"
+_INDUCTOR, REGION = r"^triton_(?:poi|red|per|tem|for|mm|bmm|flex|unk)_", r"CompiledFxGraph|Torch-Compiled Region"
 _GRAPH_LAUNCH = r"GraphLaunch"
 
 
@@ -82,7 +82,7 @@ def dispatched(trace: Trace, found: Attribution) -> pl.DataFrame | None:
     work = found.work
     own = matching(work["name"], _INDUCTOR).fill_null(value=False)
     graph = _by_graph(trace, work)
-    if not (own.any() or graph.any() or matching(found.tree.calls["name"], _REGION).any()):
+    if not (own.any() or graph.any() or matching(found.tree.calls["name"], REGION).any()):
         return None
     around = chains(found.tree, work["call"].fill_null(NO_ROW).to_numpy(), found.around)
     launchers = pl.DataFrame([_launcher(names) for names in around.names], schema=_LAUNCHER, orient="row")
@@ -99,7 +99,7 @@ _LAUNCHER = {"inside": pl.Boolean, "module": pl.String, "op": pl.String}
 def _launcher(names: tuple[str, ...]) -> tuple[bool, str | None, str | None]:
     """Whether the calls around lie in Inductor's code, the outermost module, and the innermost op or range."""
     modules = [name.removeprefix(MODULE_PREFIX) for name in names if name.startswith(MODULE_PREFIX)]
-    inside = any(re.search(_REGION, name) for name in names)
+    inside = any(re.search(REGION, name) for name in names)
     return inside, modules[-1] if modules else None, names[0] if names else None
 
 

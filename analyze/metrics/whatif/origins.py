@@ -12,8 +12,9 @@ from analyze.metrics.vocabulary import COMPILATION, EMPTY_CACHE, RECOMPILATION
 from analyze.metrics.whatif.scenario import WhatIfInputs
 from analyze.trace import Timed, matching, timed_rows
 
-_EMPTIES = r"(?i)empty_?cache$|empty_?cache>$"
-_REGION = re.compile(r"^(?:\S+: )?Torch-Compiled Region: (\d+)/(\d+)")  # frame and how often it was compiled before
+EMPTIES = r"(?i)empty_?cache$|empty_?cache>$"
+# A frame, and how often it was compiled before.
+NUMBERED_REGION = re.compile(r"^(?:\S+: )?Torch-Compiled Region: (\d+)/(\d+)")
 _MOST = 0.5  # of the time: less does not speak for all
 
 
@@ -47,7 +48,7 @@ def allocation_origin(inputs: WhatIfInputs, calls: pl.DataFrame) -> str:
         calls: of the driver's allocator.
     """
     frames = inputs.trace.frames
-    emptying = Timed(frames.filter(matching(frames["name"], _EMPTIES)))
+    emptying = Timed(frames.filter(matching(frames["name"], EMPTIES)))
     inside = emptying.innermost(calls["thread"], calls["start_ns"]).is_not_null()
     return EMPTY_CACHE if _is_most(calls, inside) else ""
 
@@ -68,12 +69,12 @@ def first_use_origin(inputs: WhatIfInputs, rows: pl.DataFrame) -> str:
     end = longest["start_ns"] + longest["dur_ns"]
     regions = timed_rows(inputs.trace.ops).filter(pl.col("thread") == longest["thread"]).sort("start_ns")
     regions = pl.concat([regions.select("name", "start_ns"), _ranges(inputs, longest["thread"])])
-    regions = regions.filter(matching(regions["name"], _REGION.pattern)).sort("start_ns", maintain_order=True)
+    regions = regions.filter(matching(regions["name"], NUMBERED_REGION.pattern)).sort("start_ns", maintain_order=True)
     after = regions.filter(pl.col("start_ns") >= end)["name"].cast(pl.String).head(1).to_list()
     before = regions.filter(pl.col("start_ns") < longest["start_ns"])["name"].cast(pl.String).unique().to_list()
-    if not after or not (found := _REGION.match(after[0])):
+    if not after or not (found := NUMBERED_REGION.match(after[0])):
         return COMPILATION
-    again = int(found[2]) > 0 or any((other := _REGION.match(name)) and other[1] == found[1] for name in before)
+    again = int(found[2]) > 0 or any((other := NUMBERED_REGION.match(name)) and other[1] == found[1] for name in before)
     return RECOMPILATION if again else COMPILATION
 
 

@@ -257,7 +257,7 @@ def places(rows: pl.DataFrame) -> tuple[Place, ...]:
             time_ns=pl.col("time_ns").sum(),
             at_ns=pl.col("start_ns").sort_by("time_ns", "start_ns", descending=[True, False]).first(),
         )
-        .sort("time_ns", "name", "where", descending=[True, False, False])
+        .sort("time_ns", "count", "at_ns", "name", "where", descending=[True, True, False, False, False])
         .head(_PLACES)
     )
     return tuple(Place(**row) for row in grouped.iter_rows(named=True))

@@ -6,7 +6,6 @@ import polars as pl
 from msgspec.structs import replace
 
 from analyze.ranks.engine import Failure, Outcome
-from analyze.ranks.groups import dimension_of
 from analyze.ranks.summary import FileInfo, Summary
 from analyze.report.redact import Redaction
 
@@ -26,7 +25,7 @@ def redact_outcome(outcome: Outcome, redaction: Redaction) -> Outcome:
 def _summary(one: Summary, redaction: Redaction) -> Summary:
     frames = {name: one.frames[name] for name in one.frames}
     names = [None if name is None else redaction.number("group", name) for name in frames["group"]["name"]]
-    known = [_dimension(text) for text in frames["group"]["description"]]
+    known = [redaction.dimension(text) for text in frames["group"]["description"]]
     frames["group"] = frames["group"].with_columns(
         pl.Series("name", names, dtype=pl.String), pl.Series("description", known, dtype=pl.String)
     )
@@ -34,14 +33,6 @@ def _summary(one: Summary, redaction: Redaction) -> Summary:
     frames["work"] = frames["work"].with_columns(op=pl.lit(None, pl.String))
     frames["finding"] = frames["finding"].with_columns(title=pl.col("id"), change="analyze explain " + pl.col("id"))
     return Summary(_file(one.file, redaction), frames)
-
-
-def _dimension(description: str | None) -> str | None:
-    """Of a description what the dimension is read from, and nothing else."""
-    dimension = dimension_of(description, None, None)
-    if dimension == "world":
-        return "default_pg"
-    return dimension if dimension in ("tp", "pp", "dp", "ep", "cp") else None
 
 
 def _file(info: FileInfo, redaction: Redaction) -> FileInfo:

@@ -2,40 +2,57 @@
 
 from __future__ import annotations
 
+import builtins
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import orjson
 
 from analyze.gpus import known_name
+from analyze.metrics.whatif.origins import NUMBERED_REGION
+from analyze.ranks.groups import dimension_of
+from analyze.report.redact import roles
 from analyze.report.redact.paths import base_name, cut_paths
+from analyze.timeline.frames import LIBRARY
 
 _FRAME = re.compile(r"(?P<path>.*)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)
-_BUILT_IN = re.compile(r"<(built-in (?:method|function)|method|function) '?([A-Za-z_]\w*)'?.*>", re.DOTALL)
+_BUILT_IN = re.compile(
+    r"<(?P<kind>built-in (?:method|function)|method|function) '?(?P<name>[A-Za-z_]\w*|)'?(?P<of>.*)>", re.DOTALL
+)
+_PLACES: tuple[object, ...] = (builtins, object, type, str, bytes, int, float, list, tuple, dict, set)
+_BUILT_INS = frozenset(name for place in _PLACES for name in dir(place))  # names that Python itself has
+_UNNAMED = ("<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<module>")
 _MODULE = re.compile(r"nn\.Module: (?P<name>.*?)(?P<number>_\d{1,9})?", re.DOTALL)
 _FUNCTION = re.compile(r"[A-Za-z_<][\w.<>]*")
 _CODE_FILE = re.compile(r"[\w.-]+\.(?:py|pyc|pyx|pyi|ipynb|c|cc|cpp|cxx|cu|cuh|h|hh|hpp|so|rs|java|jl)", re.IGNORECASE)
-_MADE_UP_FILE = re.compile(r"<(?:string|stdin|frozen [\w.]+|ipython-input-\d+|eval_with_key>?\.?\d*)>?")
-_LIBRARY = re.compile(r"(?:^|[\\/])(?P<name>numpy|scipy|torch|functorch|torchgen|triton|einops|opt_einsum)[\\/]")
-_STANDARD = re.compile(r"(?:^|[\\/])(?:lib[\\/])?python3?\.?\d*[^\\/]*[\\/](?!(?:site|dist)-packages[\\/])")
+_MADE_UP_FILE = re.compile(
+    r"<(?:string|stdin|frozen (?P<module>\w+)(?:\.\w+)*|ipython-input-\d+|eval_with_key>?\.?\d*)>?"
+)
+_LIBRARY = re.compile(
+    r"(?:^|[\\/])(?P<name>numpy|scipy|torch|functorch|torchgen|triton|einops|opt_einsum)(?P<end>[\\/])"
+)
 _PERSON = re.compile(r"(?<![\w.])([\w.+-]+)@([\w-]+(?:\.[\w-]+)*)")
-_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
+_ADDRESS = re.compile(
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"  # IPv4, MAC, IPv6
+    r"|(?<![\w:-])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![\w:-])"
+    r"|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}:?[0-9a-fA-F]{1,4}(?![\w:])"
+)
 _TORCH_FILE = re.compile(r"(?P<host>.+)_(?P<pid>\d+)\.\d{10,}(?P<rest>(?:\.pt)?\.trace\.json(?:\.(?:gz|zst|zip))?)")
-_NUMBERS = re.compile(r"[\[\](){}\s\d.,eE+-]*")
-_VALUE = re.compile(r"True|False|None|-?inf|nan|[\[\](),\s\d.eE+-]*")
-_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
-_ROLE = re.compile(
-    r"dataloader|dynamo_timed|compile_fx|compile_inner|call_user_compiler|CachingAutotuner\.benchmark"
-    r"|async_compile\.wait",
-    re.IGNORECASE,
-)  # what makes a range one of data loading or of compilation; figures depend on it
+_BETWEEN = r"[\[\](){},\s]"
+_NUMBER = r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_NUMBERS = re.compile(rf"{_BETWEEN}*(?:{_NUMBER}(?:{_BETWEEN}+|\Z))*")
+_VALUE = re.compile(rf"{_BETWEEN}*(?:(?:{_NUMBER}|True|False|None|-?inf|nan)(?:{_BETWEEN}+|\Z))*")
+_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
 _OPTIMIZERS = "Adadelta|Adafactor|Adagrad|Adam|AdamW|Adamax|ASGD|LBFGS|NAdam|RAdam|RMSprop|Rprop|SGD|SparseAdam|Muon"
 _OWN_RANGE = re.compile(
     r"ProfilerStep#?\d*\*?|enumerate\(DataLoader\)#_(?:SingleProcess|MultiProcessing)DataLoaderIter\.__next__"
     rf"|Optimizer\.(?:step|zero_grad)#(?:{_OPTIMIZERS})\.(?:step|zero_grad)|DistributedDataParallel\.forward"
-    r"|Torch-Compiled Region: \d+/\d+|(?:nccl|gloo|mpi|ucc):\w+"
+    r"|Torch-Compiled Region: \d+/\d+"
+    r"|(?:nccl|gloo|mpi|ucc):(?:_|all|reduce|scatter|gather|to|broadcast|barrier|send|recv|base|oop|into|tensor|single"
+    r"|coalesced|sparse)+(?: \d{1,9}(?:->|<-)\d{1,9})?"
 )
 _TYPES = frozenset(
     (
@@ -63,16 +80,34 @@ class Redaction:
         self.names = names
         self._given: dict[tuple[str, str], str] = {}
         self._counts: Counter[str] = Counter()
+        self._made: dict[tuple[str, str], str] = {}
+        self._public: set[str] = set()
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Names of ranges and frames that ops or API calls have too: they are shown anyway, and as one name."""
+        self._public.update(names)
 
     def pseudonym(self, kind: str, text: str) -> str:
         """The same word for the same text; nothing for nothing."""
         if not text:
             return ""
+        return self._numbered(kind, text, lambda number: f"{kind}-{number}")
+
+    def _numbered(self, kind: str, text: str, made: Callable[[int], str]) -> str:
+        """The same pseudonym for the same text, made of the next number of its kind."""
         known = self._given.get((kind, text))
         if known is None:
             self._counts[kind] += 1
-            known = self._given[kind, text] = f"{kind}-{self._counts[kind]}"
+            known = self._given[kind, text] = made(self._counts[kind])
         return known
+
+    def _speaking(self, kind: str, name: str, words: roles.Vocabulary) -> str:
+        """A pseudonym that decides as the name does, or the name where it is one of these words."""
+        return name if name in words.words else self._numbered(kind, name, lambda n: words.pseudonym(name, n))
+
+    def _is_free(self, kind: str, made: str, text: str) -> bool:
+        """Whether nothing else was made into this: what are two names stay two."""
+        return self._made.setdefault((kind, made), text) == text
 
     def given(self) -> Counter[str]:
         """How many different texts have a pseudonym, by its kind."""
@@ -81,6 +116,17 @@ class Redaction:
     def process(self, text: str) -> str:
         """The name of a process group, or a process in a file's name."""
         return self.pseudonym("process", text)
+
+    def group(self, text: str) -> str:
+        """The name of a process group: a short number, as PyTorch gives, or a pseudonym."""
+        return text if text.isdecimal() and len(text) <= _LONGEST_GROUP else self.pseudonym("group", text)
+
+    def dimension(self, description: str | None) -> str | None:
+        """Of a process group's description what its parallel dimension is read from, and nothing else."""
+        dimension = dimension_of(description, None, None)
+        if dimension == "world":
+            return "default_pg"
+        return dimension if dimension in ("tp", "pp", "dp", "ep", "cp") else None
 
     def number(self, kind: str, text: str) -> str:
         """A process id or a thread id, as a number by order."""
@@ -100,41 +146,63 @@ class Redaction:
 
     def range(self, name: str) -> str:
         """A user range, also as an option names it."""
-        if not self.names or _OWN_RANGE.fullmatch(name):
+        if name in self._public:
             return self.kept(name)
-        role = _ROLE.search(name)
-        return f"{role[0]} {self.pseudonym('range', name)}" if role else self.pseudonym("range", name)
+        if not self.names or _OWN_RANGE.fullmatch(name):
+            kept = self.kept(name)
+            if roles.RANGES.decides_as(name, kept) and self._is_free("range", kept, name):
+                return kept
+        region = NUMBERED_REGION.match(name)
+        if region is not None:
+            return self._numbered("range", name, f"range-{{}}: Torch-Compiled Region: {region[1]}/{region[2]}".format)
+        return self._speaking("range", name, roles.RANGES)
 
     def frame(self, name: str) -> str:
         """A Python frame as profilers write it: file(line): function, a built-in, or a module."""
+        if name in self._public:
+            return self.kept(name)
         module = _MODULE.fullmatch(name)
         if module is not None:
             return f"nn.Module: {self.module(module['name'])}{module['number'] or ''}"
         built_in = _BUILT_IN.fullmatch(name)
         if built_in is not None:
-            return f"<{built_in[1]} {built_in[2]}>"
+            function = self._built_in(built_in["name"])
+            of = f" of {self.pseudonym('object', built_in['of'])}" if built_in["of"] else ""
+            return roles.frame(name, f"<{built_in['kind']} {function}{of}>")
         found = _FRAME.fullmatch(name)
-        if found is not None:
-            return f"{self.code_file(found['path'])}({found['line']}): {self.function(found['function'])}"
-        return self.function(name)
+        if found is None:
+            return roles.frame(name, self.function(name))
+        place = f"{self.code_file(found['path'])}({found['line']})"
+        return roles.frame(name, f"{place}: {self.function(found['function'])}")
 
     def code_file(self, path: str) -> str:
-        """The base name of a code file; behind the name of a library where figures depend on the library."""
-        last = base_name(path)
-        if _MADE_UP_FILE.fullmatch(path):
+        """The base name of a code file; behind the name of a library where figures depend on the library.
+
+        Files of one name in several folders stay apart: all but the first get a number for their folder.
+        """
+        made_up = _MADE_UP_FILE.fullmatch(path)
+        if path in ("", "??") or (made_up and (made_up["module"] or "os") in sys.stdlib_module_names):
             return path
+        last = base_name(path)
         if not _CODE_FILE.fullmatch(last):
-            return "file" if path not in ("", "??") else path
-        library = _LIBRARY.search(path)
-        if library is not None:
-            return f"{library['name']}/{last}"
-        return f"lib/python3/{last}" if _STANDARD.search(path) else last
+            return self.pseudonym("file", path)
+        library, foreign = _LIBRARY.search(path), LIBRARY.search(path) is not None
+        made = f"{library['name']}{library['end']}{last}" if library else last
+        if LIBRARY.search(made) is None and foreign:
+            made = f"lib/python3/{last}"
+        if self._is_free("file", made, path):
+            return made
+        return f"{self.pseudonym('folder', path.removesuffix(last))}/{made}"
 
     def function(self, name: str) -> str:
         """A function of Python."""
-        if not _FUNCTION.fullmatch(name):
-            return "function" if name else ""
-        return self.pseudonym("function", name) if self.names and not name.startswith("<") else name
+        if name in ("", *_UNNAMED):
+            return name
+        return self.pseudonym("function", name) if self.names or not _FUNCTION.fullmatch(name) else name
+
+    def _built_in(self, name: str) -> str:
+        """A function of Python's own, or of a library that is no Python."""
+        return self.pseudonym("function", name) if self.names and name not in _BUILT_INS else name
 
     def native(self, name: str) -> str:
         """A function of C++, or of Python, in a stack."""
@@ -147,9 +215,9 @@ class Redaction:
 
     def module(self, name: str) -> str:
         """The class of an nn.Module."""
-        if not _FUNCTION.fullmatch(name):
-            return self.pseudonym("module", name)
-        return self.pseudonym("module", name) if self.names else name
+        if name and (self.names or not _FUNCTION.fullmatch(name)):
+            return self._speaking("module", name, roles.MODULES)
+        return name
 
     def shape(self, text: str) -> str:
         """Sizes, as JSON: numbers and lists of them."""
@@ -183,9 +251,12 @@ class Redaction:
         """Addresses and persons in a name that is kept."""
         if "@" in text:
             text = _PERSON.sub(lambda m: f"{self.pseudonym('user', m[1])}@{self.pseudonym('host', m[2])}", text)
-        return _ADDRESS.sub(lambda m: self.pseudonym("host", m[0]), text) if text.count(".") > 2 else text
+        if max(map(text.count, ".:-")) > 2:
+            text = _ADDRESS.sub(lambda m: self.pseudonym("host", m[0]), text)
+        return text
 
 
+_LONGEST_GROUP = 4  # digits
 _CALLS = ("_call_impl", "_slow_forward")  # how torch calls a module: what is called by them is one
 
 

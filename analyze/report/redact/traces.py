@@ -46,6 +46,7 @@ def redacted_trace(trace: Trace, redaction: Redaction) -> Trace:
 
 def redacted_recording(recording: Recording, redaction: Redaction) -> Recording:
     """The file as frames, with its texts redacted."""
+    redaction.keep(names_of_calls(recording))
     programs = recording.programs
     if programs is not None:
         programs = replace(programs, names=tuple(redaction.number("process", name) for name in programs.names))
@@ -64,8 +65,17 @@ def redacted_recording(recording: Recording, redaction: Redaction) -> Recording:
     )
 
 
-_GROUPS = ("default_pg", "mesh_tp", "mesh_dp", "mesh_pp", "mesh_cp", "mesh_ep", "tp", "dp", "pp", "cp", "ep")
-_RANKS = re.compile(r'[\d\s,.\[\]"]*')
+def names_of_calls(recording: Recording) -> frozenset[str]:
+    """Names of ranges and frames that an op or an API call has too: one inside the other is one call, seen twice."""
+    kept, replaced = (
+        {str(name) for table in tables for name in recording.frames[table]["name"].unique().cast(pl.String)}
+        for tables in (("ops", "runtime"), ("ranges", "frames"))
+    )
+    return frozenset(kept & replaced)
+
+
+_GROUPS = ("", "default_pg", "mesh_tp", "mesh_dp", "mesh_pp", "mesh_cp", "mesh_ep", "tp", "dp", "pp", "cp", "ep")
+_RANKS = re.compile(r'[\s,\[\]"]*(?:(?:\d+|\.\.\.)(?:[\s,\[\]"]+|\Z))*')
 
 
 def columns(redaction: Redaction) -> Mapping[tuple[str, str], _Text]:
@@ -99,8 +109,8 @@ def _of_collectives(table: str, r: Redaction) -> dict[tuple[str, str], _Text]:
     return {
         (table, "collective"): lambda name: r.word(name, _COLLECTIVES, "collective"),
         (table, "element_type"): lambda name: name if name.lower() in ELEMENT_BYTES else "",
-        (table, "group"): lambda name: r.number("group", name),
-        (table, "group_description"): lambda text: r.word(text, _GROUPS, "group"),
+        (table, "group"): r.group,
+        (table, "group_description"): lambda text: text if text in _GROUPS else r.dimension(text) or "group",
         (table, "group_ranks"): lambda text: text if _RANKS.fullmatch(text) else "",
     }
 

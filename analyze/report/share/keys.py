@@ -25,8 +25,8 @@ _LATENCY = ("p50_ns", "request_p50_ns", "throughput_samples_per_s", "host_bound"
 _PRECISIONS = ("fp32", "tf32", "fp16", "bf16")
 
 
-def shared_keys(keys: Row, redaction: Redaction) -> tuple[dict[str, Any], int]:
-    """The keys that stay, and how many went.
+def shared_keys(keys: Row, redaction: Redaction) -> dict[str, Any]:
+    """The keys that stay.
 
     Args:
         keys: all keys of the document but the events.
@@ -38,7 +38,7 @@ def shared_keys(keys: Row, redaction: Redaction) -> tuple[dict[str, Any], int]:
         kept = _kept(key, value, redaction)
         if kept is not None:
             found[key] = kept
-    return found, len(keys) - len(found)
+    return found
 
 
 def _kept(key: str, value: Any, redaction: Redaction) -> Any:
@@ -77,7 +77,7 @@ def _job(value: dict[str, Any], redaction: Redaction) -> dict[str, Any]:
     groups = value.get("pg_config")
     listed = [
         {
-            "pg_name": redaction.number("group", str(group.get("pg_name", ""))),
+            "pg_name": redaction.group(str(group.get("pg_name", ""))),
             **_numbers(group, ("pg_size", "ranks")),
         }
         for group in (groups if isinstance(groups, list) else [])
@@ -108,7 +108,7 @@ def _recorded(value: dict[str, Any], redaction: Redaction) -> dict[str, Any]:
         "precision": redaction.word(str(precision), _PRECISIONS, "other") if precision else "",
         "versions": {"torch": redaction.version(str(part("versions").get("torch", "")))},
         "latency": _numbers(part("latency"), _LATENCY),
-        "warmup": _numbers(part("warmup"), ("steady",)),
+        "warmup": _numbers(part("warmup"), ("steady", "medians_ns")),
         "profile": _numbers(part("profile"), ("profiled_wall_ns", "steps")),
         "load": _numbers(part("load"), ("busy",)),
         "gpu_state": {"unstable": reasons},

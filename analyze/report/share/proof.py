@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from msgspec import Struct
 from analyze.errors import OutputError
 from analyze.report.build import build_report
 from analyze.trace import Trace
+from analyze.units import plural
 
 # Not figures of the run: texts, the file's own size, and notices, which are about how the file was written.
 _NO_FIGURES = frozenset(("sections", "tool", "schema_version", "notices"))
@@ -30,12 +30,12 @@ class Numbers(Struct, frozen=True):
     count: int
 
 
-def figures_of(path: str | Path, *, trusted: bool = False) -> Numbers:
+def figures_of(trace: Trace) -> Numbers:
     """Every number of the JSON report on a trace.
 
     Rows of a list are compared as wholes and in any order: rows of equal cost stand in order of their names.
     """
-    document = build_report(Trace.load(path, trusted=trusted)).as_json()
+    document = build_report(trace).as_json()
     found, count = Counter[tuple[str, str]](), 0
     for key, part in document.items():
         if key in _NO_FIGURES:
@@ -51,16 +51,47 @@ def prove_equal(before: Numbers, after: Numbers) -> int:
     """How many figures are the same.
 
     Raises:
-        OutputError: at least one is not.
+        OutputError: at least one is not; the error names the first few places with their numbers, and no text.
     """
-    old, new = before.places, after.places
-    if old != new:
-        changed = sorted({place for place, _ in (old - new) + (new - old)})
+    lost, new = before.places - after.places, after.places - before.places
+    if lost or new:
         raise OutputError(
-            f"The redacted trace has other figures than the original: {', '.join(changed[:3])}. Nothing was written.",
-            "Share a report instead: analyze TRACE --redact -o report.html",
+            "The redacted trace has other figures than the original, so nothing was written. "
+            f"{_differences(lost, new)}",
+            "Share a report instead, analyze TRACE --redact -o report.html, and report the lines above: they hold no "
+            "text of the trace.",
         )
     return before.count
+
+
+_LISTED, _COMPARED = 3, 50
+
+
+def _differences(lost: Counter[tuple[str, str]], new: Counter[tuple[str, str]]) -> str:
+    """The first places that differ: what the original has there and what the copy has."""
+    places = sorted({place for place, _ in (*lost, *new)})
+    shown = [f"{place}: {_difference(lost, new, place)}" for place in places[:_LISTED]]
+    more = len(places) - len(shown)
+    return "; ".join(shown) + (f"; and {plural(more, 'more place')}" if more > 0 else "")
+
+
+def _difference(lost: Counter[tuple[str, str]], new: Counter[tuple[str, str]], place: str) -> str:
+    """The numbers of a place, and of rows the first two that are most alike, without what they have in common."""
+    old, made = ([json.loads(text) for at, text in numbers if at == place][:_COMPARED] for numbers in (lost, new))
+    if not old or not made:
+        return f"{plural(len(old or made), 'row')} {'lost' if old else 'added'}"
+    one, other = min(((a, b) for a in old for b in made), key=lambda pair: len(_unequal(*pair)))
+    if not isinstance(one, dict):
+        return f"{_text(one)} became {_text(other)}"
+    return ", ".join(f"{key} {_text(a)} became {_text(b)}" for key, a, b in _unequal(one, other)[:_LISTED])
+
+
+def _unequal(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
+    """The members of two rows that differ."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return []
+    keys = sorted(one.keys() | other.keys())
+    return [(key, one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)]
 
 
 def _numbers(value: Any) -> Any:

@@ -12,10 +12,13 @@ from msgspec import Struct
 from analyze.errors import SelectionError
 from analyze.report.files import refuse_no_trace, write_trace
 from analyze.report.redact.policy import Redaction
+from analyze.report.redact.traces import names_of_calls
 from analyze.report.share.keys import shared_keys
-from analyze.report.share.proof import figures_of, prove_equal
-from analyze.report.share.rows import Rows
+from analyze.report.share.kinds import Taken, sentences
+from analyze.report.share.proof import Numbers, figures_of, prove_equal
+from analyze.report.share.rows import Row, Rows
 from analyze.report.share.shared import Sharing
+from analyze.trace import Trace
 from analyze.trace.classes import TRACK_CATEGORY
 from analyze.trace.stream import is_stream
 from analyze.units import plural
@@ -29,21 +32,20 @@ class Shared(Struct, frozen=True):
     Attributes:
         rows: rows written.
         figures: figures that are the same in both files.
-        removed: how often something was taken out, by its kind; nothing that was not.
-        replaced: how many different texts have a pseudonym, by its kind.
+        taken: what was taken out.
+        pseudonyms: how many different texts have a pseudonym, by their kind.
     """
 
     rows: int
     figures: int
-    removed: dict[str, int]
-    replaced: dict[str, int]
+    taken: Taken
+    pseudonyms: dict[str, int]
 
     def lines(self) -> Iterator[str]:
         """What was done, a line each; no word of what was taken out."""
-        yield f"{self.rows:,} rows written; all {self.figures:,} figures of the report are those of the original."
-        yield from (f"  removed or cut: {count:,} {kind}" for kind, count in sorted(self.removed.items()))
-        yield from (f"  replaced by pseudonyms: {plural(count, kind)}" for kind, count in sorted(self.replaced.items()))
-        yield "Names of kernels, ops and API calls stay, and so do the numbers of processes and threads."
+        yield f"{plural(self.rows, 'row')}; all {self.figures:,} figures of the report are the same as in the original."
+        yield from sentences(self.taken, self.pseudonyms)
+        yield "Kept: the names of kernels, ops and API calls, and the numbers of processes and threads."
 
 
 def redact_file(
@@ -67,17 +69,23 @@ def redact_file(
         raise SelectionError("The trace is read twice, and a pipe can be read only once.", "Pass a file.")
     refuse_no_trace(output, force=force)
     sharing, counts = Sharing(Redaction(names=names)), [0, 0]
-    before = figures_of(path, trusted=trusted)
+    before, twice = _first_look(path, trusted=trusted)
+    sharing.redaction.keep(twice)
 
     def fill(file: IO[bytes]) -> None:
         counts[0] = _write(Rows(path, trusted=trusted), sharing, file)
 
     def check(half: Path) -> None:
-        counts[1] = prove_equal(before, figures_of(half, trusted=True))
+        counts[1] = prove_equal(before, figures_of(Trace.load(half, trusted=True)))
 
     write_trace(output, "redacted", fill, check, force=force)
-    removed = {kind: count for kind, count in sharing.removed.items() if count}
-    return Shared(counts[0], counts[1], removed, dict(sharing.redaction.given()))
+    return Shared(counts[0], counts[1], sharing.taken, dict(sharing.redaction.given()))
+
+
+def _first_look(path: str | Path, *, trusted: bool) -> tuple[Numbers, frozenset[str]]:
+    """The figures, and the names that calls share. The trace itself is let go before the copy is written."""
+    trace = Trace.load(path, trusted=trusted)
+    return figures_of(trace), names_of_calls(trace.recording)
 
 
 def _write(rows: Rows, sharing: Sharing, file: IO[bytes]) -> int:
@@ -94,10 +102,20 @@ def _write(rows: Rows, sharing: Sharing, file: IO[bytes]) -> int:
     return count
 
 
-def _keys(keys: Any, sharing: Sharing) -> dict[str, Any]:
-    kept, gone = shared_keys({key: raw for key, raw in keys.items() if key != "traceName"}, sharing.redaction)
-    sharing.removed["top-level keys"] += gone
+def _keys(keys: Row, sharing: Sharing) -> dict[str, Any]:
+    kept = shared_keys({key: raw for key, raw in keys.items() if key != _NAME}, sharing.redaction)
+    for key, raw in keys.items():
+        text = f"{key}={bytes(raw).decode('utf-8', 'replace')}"
+        if key == _NAME:
+            sharing.taken.look(text)
+        elif key not in kept:
+            sharing.taken.drop("top-level key", text)
+        elif kept[key] != msgspec.json.decode(raw):
+            sharing.taken.change("top-level key", text)
     return kept
+
+
+_NAME = "traceName"  # the place that the trace was written to; it gets another
 
 
 def _members(keys: dict[str, Any]) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +10,13 @@ import msgspec
 
 from analyze.report.redact.policy import Redaction
 from analyze.report.redact.traces import columns
+from analyze.report.share.kinds import Taken
 from analyze.report.share.rows import Row
 from analyze.trace.classes import LEGACY_PID, MEMORY_NAME, RowKind, is_phase, row_of, table_of
 
 _Text = Callable[[str], str]
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*|true|false|null")
-_NUMBER_TEXT = re.compile(r"-?[\d.]+(?:[eE][+-]?\d+)?|-?inf|nan|N/A|true|false|0x[0-9a-fA-F]+|")
+_NUMBER_TEXT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?inf|nan|N/A|true|false|0x[0-9a-fA-F]+|")
 _ROW_KEYS = frozenset(("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp", "s", "args"))
 _COLUMN_ARGS = {
     "Input Dims": "input_dims", "Input type": "input_types", "Concrete Inputs": "concrete_inputs",
@@ -58,18 +58,19 @@ class Sharing:
 
     Attributes:
         redaction: what has a pseudonym.
-        removed: how often something went, by its kind.
+        taken: what went.
     """
 
     def __init__(self, redaction: Redaction) -> None:
         self.redaction = redaction
-        self.removed: Counter[str] = Counter()
+        self.taken = Taken()
         self._columns = columns(redaction)
         self._known: dict[tuple[str, bytes], tuple[msgspec.Raw, bool]] = {}
 
     def row(self, row: Row) -> Row:
         """One row: known keys only, each text by its kind."""
-        self.removed["unknown keys of rows"] += len(row.keys() - _ROW_KEYS)
+        for key in row.keys() - _ROW_KEYS:
+            self.taken.drop("unknown row key", f"{key}={_readable(row[key])}")
         ph, cat, name = (_text(row.get(key)) for key in ("ph", "cat", "name"))
         kind = row_of(ph, cat, name, _text(row.get("pid")))
         if kind in (RowKind.IGNORED, RowKind.UNKNOWN):
@@ -79,11 +80,11 @@ class Sharing:
         for key, raw in row.items():
             if key == "args":
                 found[key] = self._args(raw, table, meta=kind is RowKind.META)
-            elif key in ("ts", "dur", "id"):
-                found[key] = self._changed(key, "texts in numbers", raw, _number)
+            elif key in ("ts", "dur"):
+                found[key] = self._changed(key, _NO_NUMBER, raw, _number)
             elif key == "name":
                 how = self._name_of(table, cat, meta=kind is RowKind.META)
-                found[key] = self._changed(f"name {table} {cat} {kind}", "names", raw, how)
+                found[key] = self._changed(f"name {table} {cat} {kind}", "name", raw, how)
             elif key in _ROW_KEYS:
                 found[key] = self._changed(key, _KINDS[key], raw, getattr(self, f"_{key}"))
         return found
@@ -92,15 +93,14 @@ class Sharing:
         try:
             args: Row = msgspec.json.decode(raw, type=Row)
         except (msgspec.MsgspecError, RecursionError):
-            self.removed["arguments"] += 1
-            return msgspec.Raw(b"{}")
+            return self._changed("args", "argument value", raw, _number)  # of the same kind, which makes the row odd
         found: Row = {}
         for key, value in args.items():
             how = self._arg(key, table, meta=meta)
             if how is None:
-                self.removed["arguments"] += 1
+                self.taken.drop("argument", f"{key}={_readable(value)}")
             else:
-                found[key] = self._changed(f"args {table} {key}", "texts of arguments", value, how)
+                found[key] = self._changed(f"args {table} {key}", "argument value", value, how)
         return msgspec.Raw(msgspec.json.encode(found))
 
     def _arg(self, key: str, table: str, *, meta: bool) -> Callable[[Any], Any] | None:
@@ -136,7 +136,9 @@ class Sharing:
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
             self._known[key, text] = known
-        self.removed[kind] += known[1]
+            if known[1]:
+                self.taken.look(_readable(raw))
+        self.taken.changed[kind] += known[1]
         return known[0]
 
     def _name_of(self, table: str, cat: str, *, meta: bool) -> Callable[[Any], Any]:
@@ -149,12 +151,14 @@ class Sharing:
 
     def _cat(self, value: Any) -> Any:
         if not isinstance(value, str):
-            return None
+            return _number(value)
         known = row_of("X", value, "", "") is not RowKind.UNKNOWN or table_of(value) is RowKind.IGNORED
         return value if known else self.redaction.pseudonym("category", value)
 
     def _ph(self, value: Any) -> Any:
-        return value if isinstance(value, str) and (is_phase(value) or not value) else "?"
+        if not isinstance(value, str):
+            return _number(value)
+        return value if is_phase(value) or not value else "?"
 
     def _bp(self, value: Any) -> Any:
         return value if value == "e" else ""
@@ -162,9 +166,14 @@ class Sharing:
     def _s(self, value: Any) -> Any:
         return value if value in ("g", "t", "p") else "t"
 
+    def _id(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return _number(value)
+        return value if _NUMBER_TEXT.fullmatch(value) else self.redaction.pseudonym("id", value)
+
     def _pid(self, value: Any) -> Any:
         if not isinstance(value, str):
-            return None
+            return _number(value)
         grouped = _GROUPED.fullmatch(value)
         if grouped is not None:
             return f"[{self.redaction.process(grouped['group'])}] {self._pid(grouped['pid'])}"
@@ -172,18 +181,21 @@ class Sharing:
 
     def _tid(self, value: Any) -> Any:
         if not isinstance(value, str):
-            return None
+            return _number(value)
         return value if _IDS.fullmatch(value) else self.redaction.pseudonym("thread", value)
 
     def _label(self, value: Any) -> Any:
-        if not isinstance(value, str) or _LABEL.fullmatch(value):
-            return value if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return _number(value)
+        if _LABEL.fullmatch(value):
+            return value
         found = re.match(r"thread -?\d+", value)
         return found[0] if found else "process"
 
 
-_KINDS = {"ph": "phases", "cat": "categories", "pid": "processes", "tid": "threads", "bp": "texts in numbers",
-          "s": "texts in numbers"}  # fmt: skip
+_NO_NUMBER = "text in place of a number"
+_KINDS = {"ph": "phase", "cat": "category", "pid": "process name", "tid": "thread name", "id": "id", "bp": _NO_NUMBER,
+          "s": _NO_NUMBER}  # fmt: skip
 _MOST_KNOWN = 1 << 17
 
 
@@ -195,6 +207,10 @@ def _view(name: str) -> str:
     return name if name in _VIEWS else "row"
 
 
+def _readable(raw: msgspec.Raw) -> str:
+    return bytes(raw).decode("utf-8", "replace")
+
+
 def _text(raw: msgspec.Raw | None) -> str:
     try:
         value = None if raw is None else msgspec.json.decode(raw)
@@ -204,9 +220,9 @@ def _text(raw: msgspec.Raw | None) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Numbers, truth values and lists of them; of texts those that are a number."""
+    """Numbers, truth values and lists of them; of texts those that are a number. The type stays: rows depend on it."""
     if isinstance(value, str):
         return value if _NUMBER_TEXT.fullmatch(value) else ""
     if isinstance(value, list):
         return [_number(item) for item in value]
-    return None if isinstance(value, dict) else value
+    return {} if isinstance(value, dict) else value
