@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyze.compare.pair import SAME
+from tests.builder import TraceBuilder
 from tests.golden import SAMPLES
 from tests.report.runs import TF32, edited, report, run
 from tests.test_cli import SAMPLE
@@ -141,3 +142,16 @@ def test_steps_and_ranges_of_a_comparison(pair: tuple[Path, Path], tmp_path: Pat
     refused = analyze("compare", stored, stored, "--steps", "1:3")
     assert refused.returncode == 2
     assert "The inputs are reports: --steps and --range select traces." in refused.stderr
+
+
+def test_the_page_of_two_traces_draws_both_and_of_three_none(tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
+    for i, path in enumerate(names):
+        TraceBuilder().run("gemm", (10, 5), (20, 40 + i)).write(path)
+    page = tmp_path / "page.html"
+    for count in (2, 3):
+        done = analyze("compare", *names[:count], "-o", page)
+        assert done.returncode == 0, done.stderr
+        text = page.read_text()
+        assert ('<section id="pair"' in text, '<section id="timeline"' in text) == (count == 2, count == 2)
+        assert "Not drawn" not in text

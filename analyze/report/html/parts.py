@@ -85,7 +85,8 @@ class Parts(Struct, frozen=True):
 
 def parts_of(document: Document) -> Parts:
     """The parts of a document; what raises is left out, and named."""
-    inner, sides, guard = getattr(document, "report", document), getattr(document, "sides", None), Guard()
+    inner, guard = getattr(document, "report", getattr(document, "comparison", document)), Guard()
+    sides = getattr(inner, "sides", None) or ()
     parts = Parts()
     if isinstance(inner, Report):
         parts = _of_trace(inner, guard)
@@ -95,7 +96,7 @@ def parts_of(document: Document) -> Parts:
         parts = _of_job(inner, guard)
     elif isinstance(inner, SweepReport):
         parts = Parts(curves=guard.make_or("curves", lambda: sweep_curves(inner), ()))
-    elif sides is not None:
+    elif sides and all(isinstance(side, Report) for side in sides):
         parts = _of_pair(sides[0], sides[1], guard)
     return replace(parts, failed=tuple(missing.id for missing in guard.raised()))
 
