@@ -121,7 +121,8 @@ def deciding(name: str) -> tuple[object, ...]:
         composite = _any_category([plain])  # where there is one, no primitive is asked for
         return (composite, plain in _ATTENTION_CORE, None if composite else _primitive(plain))
     modules = (module[1],)
-    return ("module", _depth_of_attention(modules), _is_moe(module[1]), _layer(modules), _from_module(modules))
+    layer = _layer(modules)  # where it does one thing, it is asked for nothing else
+    return ("module", _depth_of_attention(modules), _is_moe(module[1]), layer, None if layer else _from_module(modules))
 
 
 def _composite(ops: Sequence[str], modules: Sequence[str]) -> str | None:

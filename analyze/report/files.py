@@ -194,6 +194,8 @@ def refuse_no_trace(path: str | Path, *, force: bool = False) -> None:
         raise OutputError(f"{path}: a trace is a .json or a .json.gz file.", "Name one: -o trace.json.gz")
     if not Path(path).absolute().parent.is_dir():
         raise OutputError(f"{path}: there is no such folder.", "Create it first.")
+    if Path(path).exists() and not Path(path).is_file():
+        raise OutputError(f"{path} is no plain file.", "A trace is read again before it is kept: name a file.")
     refuse_others(path, force=force)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from tests.test_cli import run
 
 SHARED = Path(os.environ.get("GPULEDGER_SHARED", "../shared")) / "traces"
 SMALL = ("a100_alexnet_sync_events", "first_schema_inference", "h100_bert_small", "mi250_toy_training")
+FIGURES = ("h100_qwen_0_5b", "h100_vit_base_bf16", "mi300_sglang_decode", "mi300_vllm_decode_graph", "a100_triton")
+SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.json.gz"))
 
 
 def bytes_of(path: Path) -> bytes:
@@ -64,6 +67,14 @@ def test_real_traces_keep_their_figures_and_lose_twenty_secrets(name: str, names
     assert done.taken.dropped["unknown row key"] == done.rows
 
 
+@pytest.mark.parametrize("path", [*SAMPLES, *(SHARED / f"{name}.json.gz" for name in FIGURES)], ids=lambda p: p.name)
+@pytest.mark.parametrize("names", [False, True])
+def test_real_traces_can_be_shared(path: Path, names: bool, tmp_path: Path) -> None:
+    if not path.exists():
+        pytest.skip("the shared traces are not here")
+    assert redact_file(path, tmp_path / "shared.json", names=names).figures > 300
+
+
 def test_the_proof_fails_at_one_nanosecond(tmp_path: Path) -> None:
     one = Trace.load(TraceBuilder().run("gemm", (10, 5), (20, 40)).write(tmp_path / "one.json"))
     other = Trace.load(TraceBuilder().run("gemm", (10, 5), (20, 40.001)).write(tmp_path / "other.json"))
@@ -100,6 +111,44 @@ def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"\.json\.gz"):
         redact_file(trace, tmp_path / "shared.html")
     assert not (tmp_path / "shared.json").exists()
+    device = tmp_path / "device.json"
+    device.symlink_to(os.devnull)
+    with pytest.raises(OutputError, match="no plain file"):
+        redact_file(trace, device, force=True)
+    assert Path(os.devnull).is_char_device(), "nothing took its place"
+
+
+def test_the_error_names_the_figures_and_no_text(tmp_path: Path) -> None:
+    one = Trace.load(TraceBuilder().run("secret gemm", (10, 5), (20, 40)).write(tmp_path / "one.json"))
+    other = Trace.load(TraceBuilder().run("secret gemm", (10, 5), (20, 41)).write(tmp_path / "other.json"))
+    with pytest.raises(OutputError, match=r"activity_times: sum_ns 40000 became 41000; .*more places") as error:
+        prove_equal(figures_of(one), figures_of(other))
+    assert "secret" not in str(error.value)
+
+
+def test_a_name_that_an_op_has_too_stays_one_name(tmp_path: Path) -> None:
+    """A range inside an op of its name is that op seen twice: apart they would be two calls."""
+    b = TraceBuilder().op("mylib::fused", 5, 50).annotation("mylib::fused", 6, 40).annotation("my range", 100, 5)
+    trace = b.run("gemm", (10, 5), (20, 40)).write(tmp_path / "trace.json")
+    redact_file(trace, tmp_path / "shared.json", names=True)
+    names = [row["name"] for row in json.loads((tmp_path / "shared.json").read_text())["traceEvents"]]
+    assert names.count("mylib::fused") == 2
+    assert "my range" not in names
+
+
+def test_the_original_is_let_go_before_the_copy_is_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, loaded = TraceBuilder().run("gemm", (10, 5), (20, 40)).write(tmp_path / "trace.json"), []
+    load = Trace.load
+
+    def watched(path: Path, **options: Any) -> Trace:
+        assert all(one() is None for one in loaded), "two traces are alive at once"
+        found = load(path, **options)
+        loaded.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr("analyze.report.share.redact_file.Trace.load", watched)
+    redact_file(trace, tmp_path / "shared.json")
+    assert len(loaded) == 2
 
 
 def test_the_command(tmp_path: Path) -> None:
