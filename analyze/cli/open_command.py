@@ -61,9 +61,7 @@ def open_command(
     with tempfile.TemporaryDirectory(prefix="gpuledger-") as folder:
         offer = _plain(trace) if plain else _annotated(trace, folder, steps, range_name, trusted=trust_size)
         with OneFile(offer) as server:
-            say(
-                "The page of ui.perfetto.dev needs the network. The trace stays on this machine: your browser reads it."
-            )
+            say("ui.perfetto.dev needs the network. The trace stays on this machine: your browser reads it.")
             put(f"{offer.link()}\n", lambda text: text)
             if not no_browser:
                 webbrowser.open(offer.link())

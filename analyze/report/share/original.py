@@ -106,7 +106,7 @@ class Original:
 def _head(layout: Layout) -> bytes:
     """The bytes before the list, with the mark of this program in place of an older one."""
     if layout.bare_list:
-        return layout.head
+        return b"["
     return mark(MADE) + unmarked(layout.head.lstrip()).removeprefix(b"{")
 
 

@@ -102,8 +102,8 @@ def _of_device(report: Report, line: DeviceTimeline, gaps: pl.DataFrame, label: 
         lanes.append(Lane(f"{len(marks)} longest gaps", lambda: marks))
     depth = ("launch queue" + _thinned(queue), "launches", queue)
     group = Heading(f"gpuledger: {label}", tuple(lanes), partial(_counters, [depth]))
-    total = plural(len(ledger.dur_ns), "slice")
-    what = f"{label}: a ledger of {total} for its window of {duration(line.window_ns)}, exactly"
+    total = plural(len(ledger.dur_ns), "ledger slice that adds", "ledger slices that add")
+    what = f"{label}: {total} up to its window of {duration(line.window_ns)}, exactly"
     return group, f"{what}; {plural(len(marks), 'longest gap')}; {depth[0]}"
 
 
@@ -135,8 +135,8 @@ def ledger_of(line: DeviceTimeline, gaps: pl.DataFrame, definitions: Definitions
         at = at + states[name]
     order = np.argsort(np.concatenate(start), kind="stable")
     columns = [np.concatenate(one).astype(np.int64)[order] for one in (start, dur, state, gap)]
-    starts, durs, owners, of_gap = columns
-    found = LedgerSlices(starts, durs, owners, of_gap, gap_start, gaps["end_ns"].to_numpy() - gap_start)
+    start_ns, dur_ns, number, of_gap = columns
+    found = LedgerSlices(start_ns, dur_ns, number, of_gap, gap_start, gaps["end_ns"].to_numpy() - gap_start)
     assert int(found.dur_ns.sum()) == line.window_ns, "slices do not sum to the window"
     return found
 
