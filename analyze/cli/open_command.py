@@ -110,5 +110,5 @@ def _annotated(
 
 
 def _served(name: str) -> str:
-    """A name that stands in an address as it is."""
+    """A name that an address can hold as it is."""
     return _ODD.sub("_", name)[-_NAME_LIMIT:] or "trace"

@@ -17,7 +17,7 @@ from analyze.units import duration, plural
 
 _DEVICE_SYNC = r"DeviceSynchronize|cuCtxSynchronize|cudaThreadSynchronize"
 _LISTED = 12
-_NUMBERS = ("exposed_sync_ns", "blocked_ns", "count", "device_busy_ns", "after_sync_ns")  # rows stand in this order
+_NUMBERS = ("exposed_sync_ns", "blocked_ns", "count", "device_busy_ns", "after_sync_ns")  # the order of rows
 _COSTS = {"call": pl.Int64, "after_sync_ns": pl.Int64, "exposed_sync_ns": pl.Int64}
 
 

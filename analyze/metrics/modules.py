@@ -22,7 +22,7 @@ from analyze.trace.nesting import NO_ROW
 
 _INSTANCE = re.compile(r"_\d+$")
 _LISTED = 30
-_NUMBERS = ("total_device_ns", "self_device_ns", "backward_device_ns", "calls")  # rows stand in this order
+_NUMBERS = ("total_device_ns", "self_device_ns", "backward_device_ns", "calls")  # the order of rows
 _FEW = 4  # the layers of a stack are one row, the projections of an attention are several
 
 

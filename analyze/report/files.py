@@ -159,7 +159,7 @@ def write_trace(
 
     Args:
         path: where to, a .json or a .json.gz file.
-        made: what was done to it, a word; it stands at its beginning, after the name of this program. With None, `fill`
+        made: what was done to it, a word; it begins the file, after the name of this program. With None, `fill`
             writes a document from its beginning, with its `mark`, or as a list of events that begins with one of ours.
         fill: writes the document's members, and the brace that ends it.
         check: raises where the finished file is not to take its place.

@@ -103,7 +103,7 @@ def recording_curves(recorded: Recorded | None) -> tuple[Chart, ...]:
     unit = recorded.unit
     note = f"Without the profiler. The first {unit}, in which libraries load, is left out."
     return (
-        Chart(f"Latency of a {unit}, from warm-up on", note, f"{unit}s", tuple(lines), ticks, _y_ticks(top, _time)),
+        Chart(f"Latency of a {unit}, with its warm-up", note, f"{unit}s", tuple(lines), ticks, _y_ticks(top, _time)),
     )
 
 

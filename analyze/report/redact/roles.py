@@ -52,7 +52,7 @@ _MODULES = (
     "AttentionEmbedding", "AttentionDropout", "AttentionSoftmax", "Nccl", "OptimizerStep", "Dataloader",
 )  # fmt: skip
 _FRAMES = ("empty_cache", "_try_get_data")
-_UNREAD = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # digits that stand beside a word without changing it
+_UNREAD = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # digits that leave the word beside them unchanged
 
 
 def _of_range(name: str) -> tuple[object, ...]:

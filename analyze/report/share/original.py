@@ -1,4 +1,4 @@
-"""A trace as it stands in its file: its bytes are copied, and nothing of it is decoded.
+"""A trace as its file holds it: its bytes are copied, and nothing of it is decoded.
 
 Tracks that `analyze export` added before are left out. They stand together, right behind the `[` of the list of events.
 """
