@@ -54,7 +54,7 @@ def imports(path: Path) -> set[str]:
     [
         ("click", {"analyze/cli/", "capture/cli/"}),
         ("rich", {"analyze/cli/", "analyze/report/to_terminal.py", "capture"}),
-        ("jinja2", {"analyze/report/html/", "analyze/report/svg/"}),
+        ("jinja2", {"analyze/report/html/render.py", "analyze/report/svg/pictures.py", "analyze/report/templates.py"}),
         ("torch", {"capture"}),
         ("timm", {"capture"}),
         ("pandas", set()),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +51,9 @@ def open_command(
       analyze open trace.json.gz --no-browser    print the link only
       analyze open trace.json.gz --plain         without tracks of this program
     """
+    import tempfile
+    import webbrowser
+
     from analyze.report.share.serve import OneFile
 
     check_selection(steps, range_name)

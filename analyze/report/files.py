@@ -93,6 +93,19 @@ def refuse_others(path: str | Path, *, force: bool = False) -> None:
         raise OutputError(f"{path} exists and is no report of {TOOL}.", "Choose another name, or pass --force.")
 
 
+def refuse_no_folder(folder: str | Path) -> None:
+    """Refuse a place for several files that is no folder, or may not be written; one that is missing can be made.
+
+    Raises:
+        OutputError: it is a file, or a folder that may not be written.
+    """
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise OutputError(f"{folder} is no folder.", "Name a folder.")
+    if place.is_dir() and not os.access(place, os.W_OK):
+        raise OutputError(f"{folder} may not be written.", "Check its permissions, or choose another name.")
+
+
 def refuse_inputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
     """Refuse outputs that are an input, and two outputs that are one file, by whatever names and links.
 

@@ -78,14 +78,15 @@ class DeviceTimeline(Struct, frozen=True, dict=True):
         return join(*self.by_class)
 
     @cached_property
-    def exposed_ns(self) -> tuple[int, ...]:
+    def exposed(self) -> tuple[Intervals, ...]:
         """Busy time per class by priority: what a class has without the classes before it."""
         computation, communication, copy = self.by_class
-        return (
-            computation.total_ns,
-            subtract(communication, computation).total_ns,
-            subtract(copy, join(computation, communication)).total_ns,
-        )
+        return computation, subtract(communication, computation), subtract(copy, join(computation, communication))
+
+    @property
+    def exposed_ns(self) -> tuple[int, ...]:
+        """Lengths of `exposed`."""
+        return tuple(one.total_ns for one in self.exposed)
 
     @cached_property
     def gaps(self) -> Intervals:

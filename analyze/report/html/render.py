@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from analyze.blocks import Page
@@ -26,8 +25,12 @@ from analyze.report.html.pair import PairView
 from analyze.report.html.parts import Parts, parts_of
 from analyze.report.html.view import breakdown_view, polyline, table_view
 from analyze.report.report import Document
+from analyze.report.templates import environment
 from analyze.report.text import savings_column, series_figures
 from analyze.units import duration, percent, plural
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SCRIPTS = (
     *("data", "merge", "units", "draw", "lanes", "places", "selected", "timeline"),
@@ -84,18 +87,11 @@ def _hash(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    """The templates; they take a while to compile."""
-    environment = Environment(
-        loader=PackageLoader("analyze.report.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(
-        anchor=anchor, breakdown=breakdown_view, table=table_view, savings=savings_column, legend=legend
-    )
-    environment.filters.update(
+    made = environment(
+        "analyze.report.html",
+        anchor=anchor, breakdown=breakdown_view, table=table_view, savings=savings_column, legend=legend,
+    )  # fmt: skip
+    made.filters.update(
         {
             "printable": printable,
             "prose": prose,
@@ -106,8 +102,8 @@ def _environment() -> Environment:
             "duration": duration,
         }
     )
-    environment.tests["block"] = lambda block, name: type(block).__name__ == name
-    return environment
+    made.tests["block"] = lambda block, name: type(block).__name__ == name
+    return made
 
 
 class _Words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from analyze import schema
 from analyze.blocks import Advice, Column, Kind, Table
 from analyze.errors import OutputError
 from analyze.report.about import TOOL
+from analyze.report.files import refuse_no_folder
 from analyze.report.report import Report
 
 LIST = "tables.json"
@@ -87,12 +87,8 @@ def check_folder(folder: str | Path, *, force: bool = False) -> None:
     Raises:
         OutputError: it is a file, or holds a list of tables that is not from here.
     """
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise OutputError(f"{folder} is no folder.", "Name a folder.")
-    if place.is_dir() and not os.access(place, os.W_OK):
-        raise OutputError(f"{folder} may not be written.", "Check its permissions, or choose another name.")
-    _refuse_files(place, [LIST], force=force)
+    refuse_no_folder(folder)
+    _refuse_files(Path(folder), [LIST], force=force)
 
 
 def _refuse_files(place: Path, names: list[str], *, force: bool) -> None:

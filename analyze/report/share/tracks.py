@@ -21,7 +21,7 @@ from analyze.report.report import Report
 from analyze.report.share.markers import markers
 from analyze.report.share.viewer import Drawn, Heading, Lane, microseconds, number_of, text_of
 from analyze.settings import Definitions
-from analyze.timeline import DeviceTimeline, join, subtract
+from analyze.timeline import DeviceTimeline
 from analyze.units import duration, plural
 
 # How the parts of a gap lie inside it: what the host did before the launch, then the launch, then what came behind it.
@@ -117,12 +117,10 @@ def ledger_of(line: DeviceTimeline, gaps: pl.DataFrame, definitions: Definitions
         gaps: its partitioned gaps with their causes.
         definitions: limits.
     """
-    computation, communication, copy = line.by_class
-    busy = (computation, subtract(communication, computation), subtract(copy, join(computation, communication)))
-    start = [one.start_ns for one in busy]
-    dur = [one.end_ns - one.start_ns for one in busy]
-    state = [np.full(len(one), number) for number, one in enumerate(busy)]
-    gap = [np.full(len(one), -1) for one in busy]
+    start = [one.start_ns for one in line.exposed]
+    dur = [one.end_ns - one.start_ns for one in line.exposed]
+    state = [np.full(len(one), number) for number, one in enumerate(line.exposed)]
+    gap = [np.full(len(one), -1) for one in line.exposed]
     states = states_of_gaps(gaps, definitions)
     at = gap_start = gaps["start_ns"].to_numpy()
     for name in ORDER_IN_GAP:

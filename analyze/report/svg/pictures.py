@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any
 
 from analyze.findings.states import STATES
 from analyze.guard import Guard
@@ -17,6 +15,10 @@ from analyze.report.html.roofline import roofline_view
 from analyze.report.html.view import breakdown_view
 from analyze.report.report import Report
 from analyze.report.svg.thumbnail import COLUMNS, LANE, thumbnail
+from analyze.report.templates import environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 THEMES = {
     "light": {"page": "#ffffff", "ink": "#1b1f24", "quiet": "#57606a", "line": "#d5d9de", "tile": "#d4d7dc",
@@ -48,12 +50,4 @@ def pictures(report: Report) -> Iterator[tuple[str, str, str]]:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("analyze.report.svg"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(looks=looks, lane=LANE, columns=COLUMNS)
-    return environment
+    return environment("analyze.report.svg", looks=looks, lane=LANE, columns=COLUMNS)

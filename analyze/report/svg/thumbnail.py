@@ -13,7 +13,7 @@ from analyze.inert import printable
 from analyze.kernels.categories import CATEGORIES, REST
 from analyze.metrics import Measures
 from analyze.metrics.foundations import GAP_PARTS, TIMELINES
-from analyze.report.axis.gaps import IDLE_STATES, states_of_gaps
+from analyze.report.axis.gaps import IDLE_STATES, main_states, states_of_gaps
 from analyze.report.html.looks import GROUP_COLOURS, look_of
 from analyze.settings import Definitions
 from analyze.timeline import DeviceTimeline
@@ -109,8 +109,7 @@ def _idle_layers(gaps: pl.DataFrame, edges: Float64, definitions: Definitions) -
     """The idle states: a gap is drawn as the state that owns most of it."""
     if not gaps.height:
         return
-    states = states_of_gaps(gaps, definitions)
-    owner = np.array([states[state.id] for state in IDLE_STATES]).argmax(axis=0)
+    owner = main_states(states_of_gaps(gaps, definitions))
     floor = np.zeros(COLUMNS)
     for turn, state in enumerate(IDLE_STATES):
         mine = gaps.filter(pl.Series(owner == turn))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analyze.errors import OutputError
-from analyze.report.files import refuse_others, write_text
+from analyze.report.files import refuse_no_folder, refuse_others, write_text
 from analyze.report.report import Report
 from analyze.report.svg.pictures import THEMES, pictures
 
@@ -18,12 +18,10 @@ def check_folder(folder: str | Path, *, force: bool = False) -> None:
     Raises:
         OutputError: it is a file, or holds pictures of these names that are not from here.
     """
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise OutputError(f"{folder} is no folder.", "Name a folder.")
+    refuse_no_folder(folder)
     for name in NAMES:
         for theme in THEMES:
-            refuse_others(place / f"{name}-{theme}.svg", force=force)
+            refuse_others(Path(folder) / f"{name}-{theme}.svg", force=force)
 
 
 def write_pictures(report: Report, folder: str | Path, *, force: bool = False) -> list[str]:
