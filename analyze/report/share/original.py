@@ -19,7 +19,7 @@ from analyze.trace.pieces import Layout, after_head, find_separator
 from analyze.trace.source import Source
 
 MADE = "annotated"
-_FIRST_NUMBER = 2_000_000_000  # no system numbers processes so high; text that holds a number from here on is looked at
+_FIRST_NUMBER = 2_000_000_000  # no system numbers processes so high; only numbers as long as this are looked for
 _SAMPLE_BYTES = 1 << 16
 _LONGEST_BYTES = 1 << 10  # of what is looked for in a stream: it may lie across two blocks
 _LAST_ROW = re.compile(
